@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 import looms as package
+from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.cli import _progress
 from looms.cli import assess as assess_module
 from looms.cli._progress import Meter
+from looms.cli._request import ModelRequest
 from looms.cli.fit import train
 
 
@@ -167,6 +169,15 @@ def test_class_with_one_member(looms, pets, one_line):
     result = looms("assess", "rare.csv", "-t", "kind")
     one_line(result, 2, "Class 'ferret' has 1 member, and a split")
     assert not re.search(r"^Split \d", result.stderr, re.M)  # before any work
+
+
+def test_failed_splits_are_warned_of_before_the_table(capsys):
+    splits = [SplitResult(k, 9, 3, {"roc_auc": 0.6 + k / 10}) for k in range(2)]
+    splits += [SplitResult(2, 9, 3, error="ValueError: one class")]
+    made = Assessment(tuple(splits), None, ("roc_auc",), "shuffle", 0, "a model")
+    assess_module.show_result(made, ModelRequest(), json=False)
+    text = "Warning: 1 of 3 splits failed: the scores are without them; the first: ValueError: one"
+    assert capsys.readouterr().err.startswith(text)
 
 
 def test_lines_and_durations(capsys):

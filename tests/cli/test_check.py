@@ -34,6 +34,20 @@ def test_findings_speak_of_options(looms, clinic):
     )
 
 
+def test_no_finding_speaks_python(looms, clinic):
+    frame = pd.read_csv(clinic)
+    frame["day"] = pd.date_range("2021-01-01", periods=len(frame)).astype(str)
+    pd.concat([frame, frame[::2]]).to_csv("more.csv", index=False)
+    frame.to_csv("days.csv", index=False)
+    said = looms("check", "days.csv", "-t", "ill").stdout
+    said = " ".join((said + looms("check", "more.csv", "-t", "ill").stdout).split())
+    assert "hold out windows of time by --time" in said
+    assert "hold them out together by --groups COLUMN." in said
+    assert "Drop them, or give --duplicates group." in said
+    assert "GapKFold" not in said
+    assert "as groups" not in said
+
+
 def test_values_are_those_of_python(looms, clinic):
     import looms as library
 

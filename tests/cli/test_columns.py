@@ -141,6 +141,16 @@ def test_dates_whose_order_is_not_clear(said):
     )
 
 
+def test_columns_are_spoken_of_before_the_search(fit, pets):
+    pytest.importorskip("sklearn.callback")  # since scikit-learn 1.9
+    frame = pd.read_csv(pets)
+    frame["weight"] = frame["weight"].astype(object).where(frame.index != 5, "heavy")
+    frame.to_csv(pets, index=False)
+    before, _, after = fit(pets, "-t", "kind").stderr.partition("Candidate 1")
+    assert "Warning: column 'weight' is treated as text" in before
+    assert "treated as text" not in after
+
+
 @pytest.mark.slow
 def test_columns_are_typed_once(fit, pets, monkeypatch):
     """A fit infers what each column is once, and brings its cells to numbers and text once."""

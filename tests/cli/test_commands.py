@@ -120,7 +120,7 @@ def test_score_counts_by_hand(looms, pets, pets_model, figures):
     right = (machine_says["prediction"] == pd.read_csv(pets)["kind"]).mean()
     result = looms("score", pets_model, pets)
     assert figures(result.stdout.partition("Confusion")[0])[0] == pytest.approx(right, abs=1e-4)
-    assert re.search(r"cat +20 +0 +50.0% *\n", result.stdout)
+    assert re.search(r"cat +20 +0 +100.0% *\n", result.stdout)
 
 
 def test_score_with_labels_that_are_new(looms, pets, pets_model, figures):

@@ -87,6 +87,8 @@ def test_a_stack_is_diagnosed_with_the_weights_that_it_has(looms, fit, catches):
     assert row(result.stdout, "all")[1] == pytest.approx(np.mean(wrong), abs=1e-4)
     left_out = np.where(model.loo_.outputs > model.threshold_, *model.classes_[::-1])
     assert row(result.stdout, "all")[2] == pytest.approx(np.mean(left_out != frame["found"]))
+    none = looms("diagnose", "s.skops", "--bootstrap", 0, "--alpha", 1e-9).stdout
+    assert "\nInfluential: none of 50 rows changes the deviance by more than 3" in none
 
 
 @pytest.mark.slow

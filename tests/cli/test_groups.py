@@ -188,3 +188,20 @@ def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method)
     assert together["balanced_accuracy"].mean() < 0.7 < 0.8 < apart["balanced_accuracy"].mean()
     loo = "loo_balanced_accuracy"
     assert together[loo].mean() < 0.7 < 0.8 < apart[loo].mean()
+
+
+@pytest.mark.slow
+def test_a_class_in_too_few_groups_is_named_and_no_evaluation_advised(looms, tmp_path):
+    group = np.repeat(np.arange(6), [11, 4, 2, 4, 6, 11])
+    kind = np.where(np.arange(38) % 2, "yes", "no").astype(object)
+    for place, size in ((0, 4), (11, 1), (15, 2)):  # in three groups, two of them in one fold
+        kind[place : place + size] = "rare"
+    x = np.random.default_rng(0).normal(size=38)
+    pd.DataFrame({"x": x, "batch": group, "kind": kind}).to_csv("few.csv", index=False)
+    options = ("-t", "kind", "--groups", "batch", "-c", "linear", "--report", "few.html")
+    told = looms("fit", "few.csv", *options).stderr
+    assert "Class 'rare' has 1 group left without an outer fold, too few to tune on" in told
+    assert "join it with another class, or leave the class out" in told
+    assert "looms assess gives unbiased ones" in told
+    told += looms("predict", "few.looms.skops", "few.csv", "--confidence-level", 0.5).stderr
+    assert "evaluation (" not in told + (tmp_path / "few.html").read_text()

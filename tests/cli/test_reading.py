@@ -56,6 +56,20 @@ def test_every_command_takes_the_options(looms, fit, euro, command):
     assert "read with separator '~', decimal \",\", encoding cp1252" in result.stderr
 
 
+@pytest.mark.parametrize("other", ["Blutdruck", "Nummer"])
+def test_the_word_among_numbers_with_commas_is_named(looms, fit, euro, one_line, other):
+    euro["Nummer"] = range(30)
+    euro.to_csv("plain.csv", index=False)
+    fit("plain.csv", "-t", "Ort", "--drop", "Blutdruck", "-c", "linear", "-o", "m.skops")
+    euro["Größe"] = euro["Größe"].map("{:.2f}".format).str.replace(".", ",")
+    euro.loc[28, "Größe"] = "n.i.O."
+    kept = euro[["Größe", "Ort", "Nummer", other]].loc[:, lambda table: ~table.columns.duplicated()]
+    kept.to_csv("commas.csv", sep=";", decimal=",", index=False)
+    text = "'Größe' is a column of numbers, and data row 29 holds 'n.i.O.': correct"
+    for command in ("predict", "score"):
+        one_line(looms(command, "m.skops", "commas.csv"), 2, text)
+
+
 @pytest.mark.slow
 def test_a_sheet_by_name_and_by_number(looms, euro):
     pytest.importorskip("openpyxl")

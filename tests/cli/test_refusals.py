@@ -81,6 +81,10 @@ def bad_files(tmp_path_factory, pets_fitted):
         (("predict", "m.skops", "nowhere.csv"), "there is no such file"),
         (("score", "m.skops", "number.csv"), "there is no column 'kind' to be the target"),
         (("predict", "m.skops", "pets.csv", "-o", "no/p.csv"), "there is no folder no"),
+        (("predict", "m.skops", "pets.csv", "-o", "p.XLSX"), "p.XLSX: the output is CSV: name p.c"),
+        (("assess", "pets.csv", "-t", "kind", "-o", "p.csv.gz"), "the output is CSV: name p.csv"),
+        (("compare", "pets.csv", "-t", "kind", "-c", "linear,rbf", "-o", "p.ods"), "name p.csv"),
+        (("diagnose", "m.skops", "-o", "p.json"), "p.json: the output is CSV: name p.csv"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(looms, bad_files, monkeypatch, arguments, text, one_line):

@@ -1,5 +1,6 @@
 """From options to the model: one table of names, and what is refused before any file is read."""
 
+import shlex
 from dataclasses import fields
 from inspect import signature
 
@@ -17,6 +18,7 @@ from looms import (
 from looms.cli._errors import InputError, in_options
 from looms.cli._names import OF_MODEL, PANEL_OF, PARAMETERS
 from looms.cli._request import ModelRequest
+from looms.cli._scores import command_of
 from looms.datasets import read_table
 from looms.folds import GapKFold
 from looms.model_files import load_model
@@ -193,3 +195,10 @@ def test_the_command_line_has_the_scores_of_python(looms, clinic, target, other,
     assert dict(saved._nested_scores) == pytest.approx(dict(expected), rel=0, abs=1e-12)
     assert expected.kind in result.stdout
     np.testing.assert_array_equal(saved.predict(X), model.predict(X))
+
+
+def test_a_command_is_written_as_a_shell_takes_it():
+    options = {"candidates": ["rbf", "linear"], "drop": ["a, b", "it's"], "prior": True, "seed": 0}
+    command = command_of({"file": "my table.csv", "target": "y", "options": options})
+    given = ["--candidates", "rbf,linear", "--drop", "a, b", "--drop", "it's", "--prior"]
+    assert shlex.split(command) == ["looms", "fit", "my table.csv", "--target", "y", *given]

@@ -81,19 +81,20 @@ def test_what_the_new_rows_lack():
     assert unknown["accuracy"][0] < 1
 
 
-def test_a_confusion_has_counts_and_shares(capsys):
+def test_a_confusion_has_counts_recall_and_precision(capsys):
     y = np.array(["a", "b", "c", "a", "z"], dtype=object)
     predicted = np.array(["a", "a", "c", "b", "c"], dtype=object)
     labels = ["a", "b", "c", "z"]
     show_confusion(metrics.confusion_matrix(y, predicted, labels=labels), labels)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["a", "1", "1", "0", "0", "40.0%"] in rows
-    assert ["z", "0", "0", "1", "0", "20.0%"] in rows
-    assert ["share", "40.0%", "20.0%", "40.0%", "0.0%"] in rows
+    assert ["a", "1", "1", "0", "0", "50.0%"] in rows
+    assert ["b", "1", "0", "0", "0", "0.0%"] in rows
+    assert ["z", "0", "0", "1", "0", "0.0%"] in rows
+    assert ["precision", "50.0%", "0.0%", "50.0%", "–"] in rows
 
 
 def test_shares_are_rounded_once(capsys):
-    show_confusion([[1, 46], [10, 23]], ["a", "b"])  # 47 of 80, 58.75 %
+    show_confusion([[47, 33], [10, 23]], ["a", "b"])  # 47 of 80, 58.75 %
     assert "58.8%" in capsys.readouterr().out
 
 

@@ -45,7 +45,12 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, fit, deman
     assert "looms assess --time gives unbiased ones" in result.stderr
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == ["wind", "price"]
-    assert "Options: --candidates rbf --time day --gap 5\n" in looms("show", "m.skops").stdout
+    assert "--candidates rbf --drop day --no-evaluate\n" in looms("show", "p.skops").stdout
+    asked = "--candidates rbf --time day --gap 5 --no-evaluate"
+    assert f"Options: {asked}\n" in looms("show", "m.skops").stdout
+    command = f"looms fit {demand.name} --target demand {asked}"
+    with open("r.html", encoding="utf-8") as page:
+        assert f"<dt>Command</dt><dd><bdi>{command}</bdi>" in page.read()
     table = pd.read_csv(demand).sort_values("day")
     X = saved.model.preprocessor_.transform(table[["wind", "price"]])
     machine = KernelRegressor(cv=GapKFold(10, gap=5)).fit(X, table["demand"])

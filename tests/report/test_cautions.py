@@ -713,10 +713,17 @@ def test_samples_drawn_one_by_one_are_no_clusters(n):
 
 @pytest.mark.parametrize(("by", "told"), [(1.0, False), (1.3, True), (2.0, False)])
 @pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])
-def test_an_interval_that_ends_near_the_baseline(name, by, told):
+def test_an_interval_that_ends_near_the_baseline(points, name, by, told):
     """Of ten splits, each 0.1 from their mean: standard error 0.048, half of the interval 0.11."""
     splits = tuple(SplitResult(k, 90, 10, {name: 0.5 + 0.1 * (by + (-1) ** k)}) for k in range(10))
     made = Assessment(splits, None, (name,), "shuffle", 0, "a machine")
+    # The caution of a fit is that of the splits, whatever the fit says.
+    noise = np.random.default_rng(0).normal(size=(20, 2))
+    for X, y in (points, (noise, np.arange(20) % 2)):
+        model = KernelClassifier(mu=1e-3, calibration=None).fit(X, y)
+        remark = titles(model, assessment=made).get("May be no better than the baseline")
+        assert (remark is not None) == (by == 1.0)
+        assert remark is None or "of outer splits" in remark[1]
     found = [each["title"] for each in near_baseline(made, n_classes=2)]
     assert found == ["Close to the baseline"] * told
     assert not list(near_baseline(replace(made, method="bootstrap"), n_classes=2))

@@ -79,6 +79,15 @@ def test_serious_findings_come_first():
     assert [one["level"] for one in found] == ["serious", "note"]
 
 
+def test_rows_that_may_belong_together_are_graver_than_identifiers():
+    frame = CASES["Identifiers"](FRAME).assign(batch=[f"B{k // 4}" for k in range(N)])
+    levels = {one["title"]: one["level"] for one in looms.check(frame, "ill")["findings"]}
+    together = "Rows that may belong together"
+    assert levels == {together: "serious", "Identifiers": "note"}
+    (known,) = looms.check(frame.drop(columns="name"), "ill", np.arange(N) // 2)["findings"]
+    assert (known["title"], known["level"]) == (together, "note")
+
+
 def near_repeats():
     """Five rows of each of 40 patients, in no order, and a target of the patient."""
     rng = np.random.default_rng(0)

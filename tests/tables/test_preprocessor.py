@@ -208,6 +208,10 @@ def test_no_column_that_varies():
             *("seen", pd.Series([20210101, None, 1, 2], dtype=object)),
             "'seen' is a column of dates, and row 0 holds 20210101",
         ),
+        (
+            *("seen", ["03/04/2021", "05/06/2021", None, None]),
+            "holds '03/04/2021': correct the cell, with dates written as 2024-02-25, or leave it",
+        ),
         ("age", pd.to_datetime(["2021-01-01"] * 4), "'age' is a column of numbers, and row 0 ho"),
         ("age", pd.to_timedelta([1] * 4, "D"), "'age' is a column of numbers, and row 0 holds 1 d"),
         ("age", [datetime.date(2021, 1, 1)] * 4, "'age' is a column of numbers, and row 0 holds"),
@@ -290,9 +294,11 @@ def test_dates_however_written_are_the_same_days(cells, kind):
     written, typed = pd.DataFrame({"day": cells}), pd.DataFrame({"day": pd.to_datetime(ISO)})
     transformer = TablePreprocessor().fit(written)
     assert transformer.kinds_ == {"day": kind}
-    expected = TablePreprocessor().fit_transform(typed)
+    of_typed = TablePreprocessor()
+    expected = of_typed.fit_transform(typed)
     np.testing.assert_array_equal(transformer.transform(written), expected)
     np.testing.assert_array_equal(transformer.transform(typed), expected)
+    np.testing.assert_array_equal(of_typed.transform(written), expected)
 
 
 def days_of(transformer, cells):

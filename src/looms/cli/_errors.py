@@ -40,6 +40,10 @@ _TWICE = re.compile(r"(--([\w-]+)(?: [^\s:]+)?):(?: --| )\2( )")
 #: What Python calls otherwise than the command line.
 _WORDS = {
     "another kernel": "another kernel (--candidates)",
+    "leave it out unless": "leave it out (--drop) unless",
+    "windows of time, as GapKFold does": "windows of time by --time",
+    "Drop them, or hold them out together, as groups": "Drop them, or give --duplicates group",
+    "together, as groups": "together by --groups COLUMN",
     "leave it out.": "leave it out (--drop).",
     "fit without them": "fit without them (looms fit --drop)",
     "cv=GapKFold()": "--time",

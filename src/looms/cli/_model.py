@@ -40,6 +40,7 @@ from looms.report.model import model_of
 from looms.selection._fold_pairs import pair_auc
 from looms.tables import TablePreprocessor
 from looms.tables._columns import Column, check_names
+from looms.tables._kinds import wrong_cell
 from looms.tables._target import numbers, text
 from looms.tables._unlike import IN_ALL, Unlike
 
@@ -53,6 +54,8 @@ _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
 #: How a person finds a row: the one convention of all commands, and what it is without a file.
 IN_FILE = "number in the file, counted from 1 after any header"
 IN_TRAINING_DATA = "number in the training data, counted from 1"
+#: Beginning of an error of rows that the model does not take.
+REFUSED = "the model cannot take these rows: "
 #: Separator of the labels of a set.
 SEPARATOR = "|"
 
@@ -159,6 +162,7 @@ def rows_for(
     if table.y is None:
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     note_ignored(saved, table, kept)
+    check_numbers(saved, table)
     return table
 
 
@@ -169,10 +173,20 @@ def blocks_for(saved: Fitted, source: Source, kept: Sequence[str]) -> Iterator[T
     for number, table in enumerate(reader.tables(size), 1):
         if number == 1:
             note_ignored(saved, table, kept)
+            check_numbers(saved, table)
         tell(source, table.notes)
         yield table
     if not number:
         raise no_rows(source.file)
+
+
+def check_numbers(saved: Fitted, table: Table) -> None:
+    """Refuse a column of words that was one of numbers, naming the first word."""
+    kinds = {} if saved.table is None else saved.table.kinds_
+    for name, (row, cell) in table.words.items():
+        if kinds.get(name) == "number":
+            wrong = wrong_cell(name, "number", f"data row {row + 1}", repr(cell))
+            raise InputError(f"{REFUSED}{wrong}")
 
 
 def fitting(saved: Fitted, X: Any) -> Any:
@@ -291,7 +305,7 @@ class Predictions:
 
     def __init__(self, saved: Fitted, X: Any, model: Any = None) -> None:
         model, steps = model or saved.own(), saved.steps
-        with refused("the model cannot take these rows: ", (ValueError, TypeError)):
+        with refused(REFUSED, (ValueError, TypeError)):
             self.saved, self.rows = saved, fitting(saved, X)
             self.matrix = self.rows
             if saved.unlike is not None:

@@ -19,6 +19,8 @@ from rich.text import Text
 
 from looms._files import advice_on, try_writing, whole_file, write_whole
 from looms.cli._errors import InputError, is_quiet, say, visible
+from looms.datasets._read import SUFFIXES
+from looms.datasets._table import table_name
 from looms.model_files._files import is_model_file
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Width of a terminal below which a table has fewer columns.
 NARROW = 80
+#: Suffixes of files that are not CSV.
+_NOT_CSV = {*SUFFIXES, ".gz", ".html", ".json", ".pdf", ".pkl", ".skops", ".zip"} - {".csv"}
 #: Text that a spreadsheet treats as a formula; a sign by itself is a label.
 _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
 
@@ -214,6 +218,13 @@ def check_can_write(
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
     with writing(path, option):
         try_writing(path)
+
+
+def check_can_write_csv(path: Path | None, force: bool, *inputs: Path, holds: str) -> None:
+    """`check_can_write` for an ``--output`` of CSV; refuses the suffix of another format."""
+    check_can_write(path, force, *inputs, holds=holds)
+    if path is not None and path.suffix.lower() in _NOT_CSV:
+        raise InputError(f"{path}: the output is CSV: name {table_name(path)}.csv")
 
 
 def _begins_with(path: Path, holds: str) -> bool:

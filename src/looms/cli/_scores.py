@@ -16,6 +16,7 @@ from looms._words import count, score_text, with_error
 from looms.assessment._result import Assessment
 from looms.cli._errors import in_options
 from looms.cli._model import Fitted
+from looms.cli._options import LISTS, Source
 from looms.cli._output import NARROW, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
 from looms.cli._request import ModelRequest
@@ -52,6 +53,8 @@ def facts_of(
         about["groups"] = prepared.groups
     title, index = f"{target}, {file}" if target else file, saved.rows
     names = pandas.Series(index, pandas.Index(index, name=saved.rows_are))
+    if saved.metadata.get("by_fit", True):
+        about["command"] = command_of(saved.metadata)
     about |= {"assessment": assessment, "title": title, "reword": in_options}
     return Facts(saved.model, names, **about)
 
@@ -133,15 +136,19 @@ def show_units(saved: Fitted) -> None:
 
 
 def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
-    """Print counts of each label (row) predicted as each (column), and the shares of both."""
+    """Print counts of each label (row) predicted as each (column), with recall and precision."""
     counts, names, true = np.asarray(counts), [str(label) for label in labels], "true \\ predicted"
-    of_true, of_predicted = (counts.sum(axis=axis) / counts.sum() for axis in (1, 0))
+    found = zip(counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0), strict=True)
+    recall, precision = zip(*((_percent(n, a), _percent(n, b)) for n, a, b in found), strict=True)
     rows = [
-        (name, *map(str, row), f"{part:.1%}")
-        for name, row, part in zip(names, counts, of_true, strict=True)
+        (name, *map(str, row), part) for name, row, part in zip(names, counts, recall, strict=True)
     ]
-    rows.append(("share", *(f"{part:.1%}" for part in of_predicted), ""))
-    show_table(title, [true, *names, "share"], rows, [true])
+    rows.append(("precision", *precision, ""))
+    show_table(title, [true, *names, "recall"], rows, [true])
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole else "–"
 
 
 def show_request(metadata: Mapping[str, Any]) -> None:
@@ -153,25 +160,34 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     if not metadata["by_fit"]:
         echo(f"{task}: {size}; saved by looms {version}")
         return
-    defaults = {f.name: f.default for f in fields(ModelRequest)}
-    given = [
-        in_option(name, value)
-        for name, value in metadata["options"].items()
-        if value and value != defaults.get(name)
-    ]
     echo(f"{task}, {metadata['file']}: {size}")
-    echo(f"Options: {' '.join(given) or 'all at their defaults'}")
+    echo(f"Options: {_options(metadata) or 'all at their defaults'}")
     echo(
         f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms {version}, "
         f"scikit-learn {metadata['sklearn_version']}"
     )
 
 
+def command_of(metadata: Mapping[str, Any]) -> str:
+    """The command that fitted a model, as a shell takes it; the file without its folders."""
+    target = in_option("target", metadata["target"]) if metadata["target"] else ""
+    words = ["looms fit", shlex.quote(metadata["file"]), target, _options(metadata)]
+    return " ".join(filter(None, words))
+
+
+def _options(metadata: Mapping[str, Any]) -> str:
+    """The options of a fit that are not at their defaults, but for the target."""
+    defaults = {f.name: f.default for kind in (ModelRequest, Source) for f in fields(kind)}
+    given = metadata["options"].items()
+    return " ".join(in_option(n, v) for n, v in given if v and v != defaults.get(n))
+
+
 def in_option(name: str, value: Any) -> str:
     """An option and its value as they are given."""
-    values = [] if value is True else value if isinstance(value, list | tuple) else [value]
-    text = shlex.quote(",".join(map(str, values))) if values else ""
-    return f"--{name.replace('_', '-')} {text}".rstrip()
+    option, values = f"--{name.replace('_', '-')}", value if isinstance(value, list) else [value]
+    if name in LISTS:
+        values = [",".join(values)]
+    return option if value is True else " ".join(f"{option} {shlex.quote(str(v))}" for v in values)
 
 
 def show_tried(facts: Facts) -> None:

@@ -15,10 +15,12 @@ from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
+    check_can_write_csv,
     csv_text,
     show_cautions,
     show_json,
     to_stdout,
+    warning,
     write_or_print,
 )
 from looms.cli._prepare import Prepared, prepare_file, tell_columns
@@ -121,9 +123,9 @@ def assess(
     check_report(report, output)
     if request.time is not None and (how := outer_splits.method) is not None:
         raise InputError(f"--time tests rows after the training rows, which --method {how} mixes")
-    prepared = prepare_file(source, columns, request)
-    check_can_write(output, force, file, holds="split,n_train,n_test,")
+    check_can_write_csv(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
+    prepared = prepare_file(source, columns, request)
     tell_columns(prepared.preprocessor, prepared.target)
     model, y = request.model_for(prepared, again=True), prepared.target.y
     options = outer_splits.options(request, prepared)
@@ -138,7 +140,7 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            fitted = train(model, prepared, request, True, True, columns.target, file.name)
+            fitted = train(model, prepared, request, True, True, columns, source)
             facts = facts_of(fitted, prepared, result)
             write_report(report, facts)
     finally:
@@ -175,8 +177,8 @@ def compare(
     looms compare clinic.csv -t relapse -c auto,rbf --splits 20 --groups patient
     looms compare homes.csv -t price -c rbf,ard --metric neg_mean_absolute_error
     """
+    check_can_write_csv(output, force, source.file, holds="first,second,score,")
     prepared = prepare_file(source, columns, request)
-    check_can_write(output, force, source.file, holds="first,second,score,")
     tell_columns(prepared.preprocessor, prepared.target)
     models = {name: one.model_for(prepared, again=True) for name, one in request.each().items()}
     y, options = prepared.target.y, outer_splits.options(request, prepared)
@@ -198,6 +200,9 @@ def compare(
 def show_result(result: Assessment, request: ModelRequest, json: bool) -> None:
     """Scores of an assessment on standard output, the model by the names of its candidates."""
     result = replace(result, estimator=f"candidates {', '.join(request.kernels)}")
+    if n_failed := len(result.failures):
+        n, first = len(result.splits), next(iter(result.failures.values()))
+        warning(f"{n_failed} of {n} splits failed: the scores are without them; the first: {first}")
     if json:
         show_json(plain(outer(result)))
     else:

@@ -23,6 +23,7 @@ from looms.cli._options import Bounds, Column, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
+    check_can_write_csv,
     console,
     csv_text,
     note,
@@ -176,7 +177,7 @@ def diagnose(
     looms diagnose clinic.looms.skops --bootstrap 0 --plot figures --output rows.csv
     looms diagnose clinic.looms.skops --data clinic.csv --groups patient
     """
-    check_can_write(output, force, data or model, model, holds="row,")
+    check_can_write_csv(output, force, data or model, model, holds="row,")
     if plot is not None:
         check_figures(plot, FIGURES if plan.bootstrap else list(FIGURES)[:-1], force)
     if groups and data is None:
@@ -318,10 +319,10 @@ def show(diagnosis: Diagnosis) -> None:
     by_chance = f"{expected:.0f}" if expected >= 10 else f"{expected:.2g}"
     critical = changes.critical_values
     above = f"with p < {changes.alpha:g}" if np.ptp(critical) else f"by more than {critical[0]:.2f}"
-    title = (
-        f"Influential: {count(len(flagged), unit)} of {n_cases}, each changes the deviance {above} "
-        f"when left out (by chance about {by_chance})"
-    )
+    which = f"{count(len(flagged), unit)} of {n_cases}, each changes"
+    if not len(flagged):
+        which = f"none of {count(n_cases, unit)} changes"
+    title = f"Influential: {which} the deviance {above} when left out (by chance about {by_chance})"
     if not len(flagged):
         echo(title)
         return

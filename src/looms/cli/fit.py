@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from looms._optional import require
 from looms._scores import score_with_error
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._model import Fitted, Predictions, scored
+from looms.cli._model import Fitted, Predictions, check_numbers, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
@@ -61,6 +61,7 @@ from looms.report._cautions import cautions_of_fit
 from looms.report.facts import Facts
 from looms.report.page import write_page
 from looms.report.text import plain
+from looms.tables import TablePreprocessor
 from looms.tables._target import target_of
 
 #: Beginning of a page of `looms.report`.
@@ -143,9 +144,10 @@ def fit(
             new = read(source.of(test), columns.target, drop_missing=drop)
             if new.y is None:
                 raise no_target(test, new.X)
-        saved = train(model, prepared, request, not no_evaluate, False, columns.target, file.name)
+        saved = train(model, prepared, request, not no_evaluate, False, columns, source)
         more: dict[str, Any] = {}
         if new is not None and test is not None:
+            check_numbers(saved, new)
             predictions, of_test, baselines = scored(saved, new, test, f"{test.name}: ")
             n_rows = len(predictions.predicted)
             more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
@@ -232,8 +234,9 @@ def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> Non
     request = ModelRequest("classification", candidates=["linear", "rbf"], seed=seed)
     prepared = Prepared(X_train, target_of(y_train, request.task), np.arange(1, len(y_train) + 1))
     model = request.model_for(prepared)
-    fitted = train(model, prepared, request, target="tumor", file="breast cancer data")
-    facts = facts_of(fitted, prepared)
+    source = Source(file=Path("breast cancer data"))
+    fitted = train(model, prepared, request, True, False, Columns("tumor"), source)
+    facts = replace(facts_of(fitted, prepared), command="looms demo")
     if report is not None:
         write_report(report, facts)
     show_tried(facts)
@@ -251,15 +254,15 @@ def train(
     model: Any,
     prepared: Prepared,
     request: ModelRequest,
-    evaluate: bool = True,
-    again: bool = False,
-    target: str | None = None,
-    file: str = "",
+    evaluate: bool,
+    again: bool,
+    columns: Columns,
+    source: Source,
 ) -> Fitted:
     """A model as `ModelRequest.model_for` gives it, fitted to a table; progress goes to stderr.
 
     ``again`` is for a table whose columns were understood before, and for the model that splits
-    fitted; ``target`` and ``file`` are names.
+    fitted. The other options are kept with the model.
     """
     X, start = prepared.X, time.perf_counter()
     # The cautions of the fit say these; and columns are scaled.
@@ -268,13 +271,15 @@ def train(
     rows = X if prepared.blocks is None else prepared.blocks
     if prepared.blocks is not None:
         model.set_params(preprocess=None)
-    meter = Meter("", rows.shape[0], 3 if prepared.blocks is None else 1)
+    meter = _FitMeter(prepared, rows.shape[0], again)
     with as_messages(), refused(faults=(MemoryError,)), meter:
         for category in in_cautions:
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9
             model.set_callbacks(meter)
-        y = require("pandas", "looms fit").Series(prepared.target.y, name=target)
+        if prepared.blocks is not None:
+            meter.on_columns(model, prepared.preprocessor)
+        y = require("pandas", "looms fit").Series(prepared.target.y, name=columns.target)
         model.fit(rows, y, **prepared.fit_options)
         if evaluate:
             try:
@@ -288,13 +293,15 @@ def train(
     if prepared.blocks is not None:
         model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
     numbers = prepared.rows
+    options = asdict(request) | asdict(columns) | asdict(source) | {"no_evaluate": not evaluate}
+    target, file = options.pop("target"), options.pop("file").name
     metadata = {
         "task": str(prepared.target.task),
         "columns": None if prepared.sparse else {str(n): str(t) for n, t in X.dtypes.items()},
         "n_rows": rows.shape[0],
         "rows": None if np.all(np.diff(numbers) == 1) and numbers[0] == 1 else numbers.tolist(),
         "n_features": X.shape[1],
-        "options": asdict(request),
+        "options": options,
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": looms.__version__,
@@ -303,9 +310,22 @@ def train(
         "file": file,
     }
     saved = Fitted(model, metadata)
-    if not again:
-        tell_columns(saved.table, prepared.target)
+    meter.on_columns(model, saved.table)  # before scikit-learn 1.9
     return saved
+
+
+class _FitMeter(Meter):
+    """Progress of a fit, with the notes on its columns, once, before the search."""
+
+    def __init__(self, prepared: Prepared, n_rows: int, again: bool) -> None:
+        super().__init__("", n_rows, 3 if prepared.blocks is None else 1)
+        self._target = None if again else prepared.target
+
+    def on_columns(self, estimator: object, preprocessor: TablePreprocessor) -> None:
+        """Notes on the columns, as this preprocessor was fitted to them."""
+        if self._target is not None:
+            tell_columns(preprocessor, self._target)
+            self._target = None
 
 
 def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:

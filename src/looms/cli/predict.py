@@ -28,6 +28,7 @@ from looms.cli._options import Bounds, Bytes, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
+    check_can_write_csv,
     note,
     note_formulas,
     output_in_parts,
@@ -107,7 +108,7 @@ def predict(
     looms predict clinic.looms.skops new.csv --prevalence yes=0.01
     """
     check_order("predict", model, source.file)
-    check_can_write(output, force, source.file, model, holds=_HEADER)
+    check_can_write_csv(output, force, source.file, model, holds=_HEADER)
     saved = load(model, source.max_bytes)
     with as_messages():
         request.prepare(saved, model)

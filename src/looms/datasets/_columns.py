@@ -114,12 +114,14 @@ class TextTypes:
     others : types of the columns of other types; the rest is text.
     decimal : decimal mark.
     notes : notes like those of `Table`.
+    words : as in `Table`.
     """
 
     whole: dict[str, bool]
     others: dict[str, pa.DataType]
     decimal: str
     notes: tuple[str, ...]
+    words: dict[str, tuple[int, str]]
 
     def columns(self, rows: pa.Table, first: int = 0) -> Columns:
         """Typed columns of some rows, pyarrow strings."""
@@ -129,7 +131,7 @@ class TextTypes:
         for name, kind in self.others.items():
             cells[name] = _as_type(cells[name], kind)
         frame = pa.table(cells).to_pandas(date_as_object=False)
-        return Columns(frame, lambda name: rows[name].to_pylist())
+        return Columns(frame, lambda name: rows[name].to_pylist(), words=self.words)
 
 
 def text_types(
@@ -186,7 +188,13 @@ def text_types(
         if name in written[","] and "." in marks and "," not in marks:
             notes.append(_doubt(name, marks["."], decimal, whole[name]))
     others = {n: of.others[0] for n, of in signs.items() if of.others and n not in whole}
-    return TextTypes(whole, others, decimal, tuple(notes))
+    words = {
+        name: of.unlike.get("any", of.unlike[kind])
+        for name, of in signs.items()
+        if kind in of.unlike and name not in others
+    }
+    at = {name: (cell.row, cell.text) for name, cell in words.items()}
+    return TextTypes(whole, others, decimal, tuple(notes), at)
 
 
 def _left(names: list[str], signs: dict[str, Signs], decimal: str | None) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from math import isfinite
 from pathlib import Path
@@ -66,7 +67,7 @@ def read_spreadsheet(
     types = text_types([cells], decimal, other_decimal=True)
     made = types.columns(cells)
     detected = () if types.decimal == "." else (f'read with decimal "{types.decimal}"',)
-    return Columns(made.frame, cells_of, (*detected, *types.notes))
+    return replace(made, text=cells_of, notes=(*detected, *types.notes))
 
 
 def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, Rows]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -57,6 +57,9 @@ class Table:
         were left as text.
     kept : dict of str to list
         Cells of the columns to keep, as the text in the file, None for a gap.
+    words : dict of tuple
+        For each column of text, the place in the file, from 0, and the text of the first cell that
+        is not a number; empty for formats that declare types.
     """
 
     X: pandas.DataFrame | sparse.csr_array
@@ -64,6 +67,7 @@ class Table:
     name: str
     notes: tuple[str, ...] = ()
     kept: dict[str, list[str | None]] = field(default_factory=dict)
+    words: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,15 @@ class Columns:
         Notes like those of `Table`.
     noted : tuple of str
         For each note of a part of the rows, the column that it is on.
+    words : mapping of tuple
+        As in `Table`.
     """
 
     frame: pandas.DataFrame
     text: Callable[[str], list[str | None]]
     notes: tuple[str, ...] = ()
     noted: tuple[str, ...] = ()
+    words: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
 
 def check_columns(columns: Sequence[str], path: Path) -> None:
@@ -143,7 +150,7 @@ def divided(columns: Columns, target: str | None, path: Path, keep: Sequence[str
             raise _column_missing(list(frame.columns), name, "keep", path)
     kept = {name: columns.text(name) for name in keep}
     if target is None:
-        return Table(frame, None, table_name(path), notes, kept)
+        return Table(frame, None, table_name(path), notes, kept, columns.words)
     if target not in frame.columns:
         raise _column_missing(list(frame.columns), target, "be the target", path)
     X = frame.drop(columns=target)
@@ -153,7 +160,7 @@ def divided(columns: Columns, target: str | None, path: Path, keep: Sequence[str
             f"there is no column besides the target {target!r}",
             "Give a file with at least one column of features.",
         )
-    return Table(X, frame[target], table_name(path), notes, kept)
+    return Table(X, frame[target], table_name(path), notes, kept, columns.words)
 
 
 def no_rows(path: Path) -> TableError:

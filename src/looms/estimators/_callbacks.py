@@ -39,7 +39,8 @@ class CallbackWatcher:
     called at each evaluation of the criterion with the estimator, the number of samples and the
     value; ``on_stage`` before the evaluations on some of the samples, or all, with the estimator,
     their number, and that of the landmarks (None for the whole kernel matrix); ``on_outer_fold``
-    with the estimator, the number of outer folds done, and their total.
+    with the estimator, the number of outer folds done, and their total. ``on_columns`` is called
+    before all of this, by a model of tables, with the estimator and the fitted `TablePreprocessor`.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:

@@ -21,6 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
+from looms._words import count
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._callbacks import say
 from looms.estimators._warnings import kept_warnings, warn_of_time
@@ -143,7 +144,7 @@ def outer_folds(
         what = f"Class {name!r} has" if classes else "There are"
         raise ValueError(
             f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but folds need as many: give more"
-            f"{', or join it with another class' * classes}."
+            f"{', join it with another class, or leave the class out' * classes}."
         )
     n_folds = min(most, n_folds)
     (numbers,) = fold_numbers(f"1x{n_folds}", y, groups, classes=classes, random_state=seed)
@@ -154,11 +155,15 @@ def outer_folds(
         n_units = len(np.unique(groups[rest]))
         of_classes = units_of_classes(codes, groups, rest)
         least = 2 if grouped or cv is not None else 1
-        if rest.sum() < 3 or n_units < inner or min(of_classes) < least:
-            of_class = f", {min(of_classes)} of some class" * classes
+        if classes and min(of_classes) < least:
+            name, n = np.unique(y).tolist()[np.argmin(of_classes)], count(min(of_classes), unit)
             raise ValueError(
-                f"Without an outer fold {n_units} {unit}s are left{of_class}: too few to tune on."
+                f"Class {name!r} has {n} left without an outer fold, too few to tune on: give "
+                "more, join it with another class, or leave the class out."
             )
+        if rest.sum() < 3 or n_units < max(inner, least):
+            left = f"{n_units} {unit}s are left"
+            raise ValueError(f"Without an outer fold {left}: too few to tune on.")
     return np.asarray(numbers)
 
 
@@ -248,11 +253,9 @@ def tuned_in_outer_folds(
     ValueError
         If the folds cannot be made; with advice.
     """
-    most, folds = OUTER_FOLDS, (model.cv, fitted._units)
-    if fitted.choice_units_ is not None:  # others than those that compared the candidates
-        most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
+    folds = model.cv, fitted._units
     try:
-        outer = rows.outer_units(*folds, most)
+        outer, rows = evaluation_folds(model.cv, fitted, rows)
     except ValueError as error:
         raise ValueError(
             f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
@@ -260,6 +263,14 @@ def tuned_in_outer_folds(
     warn_of_time(outer.n_units * estimator._fit_seconds, estimator.n_jobs)
     (models,) = tuned_without(estimator, [model], outer, rows, *folds, estimator.n_jobs)
     return outer, models
+
+
+def evaluation_folds(cv: Any, fitted: Any, rows: RowsOfFit) -> tuple[Units, RowsOfFit]:
+    """Outer folds of an evaluation, and the rows with their seed; ValueError for too few rows."""
+    most = OUTER_FOLDS
+    if fitted.choice_units_ is not None:  # others than those that compared the candidates
+        most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
+    return rows.outer_units(cv, fitted._units, most), rows
 
 
 def _model_without(

@@ -283,6 +283,9 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             matrix = one.fit(_safe_indexing(X, rows)).transform(X)
         if isinstance(one, TablePreprocessor):
             warn_of_columns([*serious_remarks(one, len(rows))])
+            for callback in getattr(self, "_skl_callbacks", ()):
+                if hasattr(callback, "on_columns"):
+                    callback.on_columns(self, one)
         return one, matrix
 
     def _fit_columns(

@@ -10,6 +10,7 @@ import numpy as np
 from looms._classes import class_indices
 from looms._scores import SCORES
 from looms._words import count
+from looms.assessment._result import ScoreEstimate
 from looms.diagnostics import row_order
 from looms.estimators._certificate import Certificate
 from looms.estimators._warnings import (
@@ -18,12 +19,19 @@ from looms.estimators._warnings import (
     remedies_for_rare_classes,
     settings_for_rare_classes,
 )
-from looms.report._choice import close_candidates, foreign, optimism, search_cautions
+from looms.report._choice import (
+    beside_baselines,
+    close_candidates,
+    foreign,
+    optimism,
+    search_cautions,
+)
 from looms.report._near_rows import scores_without_near
 from looms.report.model import Model, model_of, predicted_labels
 from looms.report.scores import (
     gain_over_mean,
     headline_key,
+    quotes_splits,
     recall_by_class,
     seldom_predicted,
 )
@@ -52,6 +60,7 @@ _RARE = 0.4
 _GOOD = 0.5
 #: Largest p-value at which rows are said to be in an order: of 100 tables without one, one is.
 _IN_ORDER = 0.01
+_NO_BETTER = "May be no better than the baseline"
 _OTHERS = "Consider another kernel or other features."
 
 
@@ -109,10 +118,14 @@ def cautions_of_fit(model: Model, remarks: Iterable[Caution]) -> list[Caution]:
 
 def cautions_of_report(facts: Facts) -> list[Caution]:
     """Cautions about the fit, choice and assessment of a model, the serious ones first."""
-    model, assessment = facts.model, facts.assessment
+    model, assessment, remarks = facts.model, facts.assessment, facts.remarks
+    if assessment is not None and quotes_splits(model, assessment):
+        scores = beside_baselines(assessment, len(model.classes))
+        others = [one for one in remarks if one["title"] != _NO_BETTER]
+        remarks = [*_guessing_in_splits(model, scores), *others] if scores else remarks
     return _ordered(
         [
-            *facts.remarks,
+            *remarks,
             *_rounding(model, facts.certified),
             *optimism(model, assessment),
             *([] if assessment is None else foreign(facts.estimator, model, assessment)),
@@ -229,7 +242,7 @@ def _few_groups(model: Model) -> str:
 
 
 def _guessing(model: Model) -> Iterator[Caution]:
-    scores, title = model.scores.with_errors, "May be no better than the baseline"
+    scores, title = model.scores.with_errors, _NO_BETTER
     few = _few_groups(model)
     if not model.classification:
         value = scores["r2"][0]
@@ -255,7 +268,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
             f"balanced accuracy {accuracy_text}{known}. {remedy}"
         )
     elif accuracy - 2 * error <= baseline:
-        is_worse = "is no better than" if accuracy <= baseline else "cannot be told from"
+        is_worse = _is_worse(accuracy, baseline)
         text = (
             f"The {model.method} balanced accuracy {accuracy_text} "
             f"{plus_minus(error, 'balanced_accuracy')} {is_worse} the baseline "
@@ -272,6 +285,27 @@ def _guessing(model: Model) -> Iterator[Caution]:
     else:
         return
     yield serious(title, text)
+
+
+def _guessing_in_splits(
+    model: Model, scores: Iterable[tuple[str, ScoreEstimate, float]]
+) -> Iterator[Caution]:
+    """Caution if the interval of a score of outer splits does not exclude its baseline."""
+    advice = _few_groups(model) or (_remedy(model) if model.classification else _OTHERS)
+    for key, estimate, baseline in scores:
+        value, low, high = (score(x, key) for x in (estimate.value, estimate.low, estimate.high))
+        if estimate.low <= baseline:
+            yield serious(
+                _NO_BETTER,
+                f"The {SCORES[key].name} of outer splits {value} (interval {low} to {high}) "
+                f"{_is_worse(estimate.value, baseline)} the baseline ({score(baseline, key)}). "
+                f"{advice}",
+            )
+            return
+
+
+def _is_worse(value: float, baseline: float) -> str:
+    return "is no better than" if value <= baseline else "cannot be told from"
 
 
 def _probabilities(model: Model) -> Iterator[Caution]:

@@ -11,7 +11,7 @@ import numpy as np
 from looms._scores import SCORES
 from looms._words import count, digits
 from looms.assessment._experiment import estimator_key, estimator_text
-from looms.assessment._result import Assessment
+from looms.assessment._result import Assessment, ScoreEstimate
 from looms.optimize._search import Outcome
 from looms.report.model import Model, parameter_name
 from looms.report.scores import quotes_splits
@@ -124,16 +124,25 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         )
 
 
+def beside_baselines(
+    assessment: Assessment, n_classes: int
+) -> list[tuple[str, ScoreEstimate, float]]:
+    """Scores of outer splits with an interval, and their baselines; numbers have no classes."""
+    baselines = {"balanced_accuracy": 1 / n_classes, "roc_auc": 0.5} if n_classes else {"r2": 0.0}
+    known = [name for name in baselines if name in assessment.scores]
+    each = [(name, assessment.estimate(name), baselines[name]) for name in known]
+    return [one for one in each if np.isfinite(one[1].low)]
+
+
 def near_baseline(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
     """Caution if an interval of outer splits excludes the baseline by less than a standard error.
 
     The correction for shared rows ignores that models of nearly the same rows err together, so
     the intervals are too narrow (benchmarks/assess_intervals.py).
     """
-    for name, baseline in (("balanced_accuracy", 1 / n_classes), ("roc_auc", 0.5)):
-        if name not in assessment.scores or assessment.method == "bootstrap":
-            continue
-        estimate = assessment.estimate(name)
+    if assessment.method == "bootstrap":
+        return
+    for name, estimate, baseline in beside_baselines(assessment, n_classes):
         if 0 < estimate.low - baseline < estimate.standard_error:
             yield note(
                 "Close to the baseline",

@@ -33,7 +33,6 @@ from looms.tables import TablePreprocessor
 from looms.tables._columns import columns_of, names_in, rows
 from looms.tables._kinds import read_column
 from looms.tables._preprocessor import identifiers_in, places_of_gaps, remarks_in
-from looms.tables._remarks import CHANGED
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
 from looms.tables._telltales import remark_on_telltales, telltales, why_none
@@ -204,7 +203,7 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
         X = _readable(X, found)
         matrix = prepare.fit_transform(X)
     columns = [] if issparse(X) else _columns(X, prepare)
-    found += [*_of_columns(prepare, columns, len(codes)), *_of_classes(sizes)]
+    found += [*_of_columns(prepare, columns, numbers), *_of_classes(sizes)]
     if len(sizes) != 1:
         sources, places = prepare.columns_, places_of_gaps(prepare)
         telling = telltales(sources.tolist(), places, matrix, codes, classes)
@@ -303,11 +302,17 @@ def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
 
 
 def _of_columns(
-    prepare: TablePreprocessor, columns: list[dict[str, Any]], n_rows: int
+    prepare: TablePreprocessor, columns: list[dict[str, Any]], groups: AnyArray
 ) -> Iterator[Caution]:
-    """Findings on columns by themselves."""
+    """Findings on columns by themselves.
+
+    Rows that belong together make scores too good; identifiers of rows are left out by the model.
+    """
+    n_rows, grave = len(groups), {"words", "unclear"}
+    if not is_grouped(groups):
+        grave.add("repeated")
     for remark in remarks_in(prepare):
-        level = serious if remark.topic in CHANGED else note
+        level = serious if remark.topic in grave else note
         if remark.topic == "identifiers":  # prices may differ in all rows, too
             remark = identifiers_in(prepare, remark, n_rows)
         if remark.columns:

@@ -132,7 +132,8 @@ class Facts:
     """A fitted model and all that is told about it, for the arguments of `summary`.
 
     Each fact is computed when it is first asked for, and kept. ``reword`` puts the texts of
-    cautions in other words than those of Python.
+    cautions in other words than those of Python, and ``command`` is that of a shell which fitted
+    the model.
     """
 
     estimator: Any
@@ -143,6 +144,7 @@ class Facts:
     title: str | None = None
     notes: Sequence[str] | None = None
     reword: Callable[[str], str] = str
+    command: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse data, or an assessment, that cannot be those of the model."""
@@ -305,6 +307,7 @@ class Facts:
             parameters[model.units.together] = (
                 f"{n_groups} of {count(model.held_out.n_samples, 'row')}"
             )
+        asked = {} if self.command is None else {"Command": self.command}
         tried = candidates(model)
         loo = self.loo
         if self.probabilities is not None:
@@ -317,7 +320,9 @@ class Facts:
                 "looms_version": __version__,
                 "task": task,
                 "data": self._data,
-                "asked": [{"name": name, "value": _text(v)} for name, v in parameters.items()],
+                "asked": [
+                    {"name": name, "value": _text(v)} for name, v in (asked | parameters).items()
+                ],
                 "chosen": chosen(model),
                 "candidates": [tried[k] for k in model.ranked[:MOST_CANDIDATES]],
                 "n_candidates": len(tried),

@@ -16,7 +16,12 @@ from looms._classes import class_indices
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics._case_deletion import loo_margins
-from looms.estimators._folds import LEAST_OUTER_FOLDS, units_of_classes
+from looms.estimators._folds import (
+    LEAST_OUTER_FOLDS,
+    RowsOfFit,
+    evaluation_folds,
+    units_of_classes,
+)
 from looms.estimators._in_pipelines import kernel_model, parts_of
 from looms.estimators._one_kernel import OneKernel
 from looms.estimators._scored import scores_of
@@ -231,8 +236,18 @@ class Model:
         sizes = units_of_classes(codes, self.units.clusters, self.has_weight)
         if min(sizes) < LEAST_OUTER_FOLDS:
             return ""
-        again = self.rows is not None and not self.whole._tuned_before
+        again = self.rows is not None and not self.whole._tuned_before and self._has_outer_folds
         return "evaluate() and looms.assess give" if again else "looms.assess gives"
+
+    @property
+    def _has_outer_folds(self) -> bool:
+        """True if model selection can be repeated without each of some folds."""
+        try:
+            rows = RowsOfFit.of(self.fitted, self.rows, self.whole._y_of_fit)
+            evaluation_folds(self.whole.cv, self.fitted, rows)
+        except ValueError:
+            return False
+        return True
 
     @property
     def criterion(self) -> Any:

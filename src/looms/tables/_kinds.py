@@ -94,19 +94,26 @@ def read_column(column: Column, name: object, known: Kind | None = None) -> Read
     inferred = pandas.api.types.infer_dtype(column, skipna=True)
     if inferred in _NUMBERS or inferred in _DATES:
         return _read_floats(column, name, "number" if inferred in _NUMBERS else "date")
-    gaps = column.isna().to_numpy()
-    kinds: dict[bytes, tuple[Kind, AnyArray]] = {}  # by the days that they read
-    if inferred == "string" and not gaps.all() and _may_be_dates(str(column[~gaps].iloc[0])):
-        for kind in _DATE_KINDS:
-            with suppress(ValueError):
-                floats = as_floats(column, name, kind)
-                kinds.setdefault(floats.tobytes(), (kind, floats))
-    if len(kinds) == 1:
-        ((kind, floats),) = kinds.values()
+    dates = _dates(column, name) if inferred == "string" else []
+    if len(dates) == 1:
+        ((kind, floats),) = dates
         return Read((kind,) if _vary(floats, column) else (), floats)
     if inferred not in (*_CATEGORIES, "empty"):
-        raise _mixed(column[~gaps], name, inferred)
-    return _read_texts(column, tuple(kind for kind, _ in kinds.values()) or ("category",))
+        raise _mixed(column.dropna(), name, inferred)
+    return _read_texts(column, tuple(kind for kind, _ in dates) or ("category",))
+
+
+def _dates(column: pd.Series, name: object) -> list[tuple[Kind, AnyArray]]:
+    """Kinds of dates that all texts of a column may be, with their days, which all differ."""
+    texts = column.dropna()
+    if not (len(texts) and _may_be_dates(str(texts.iloc[0]))):
+        return []
+    kinds: dict[bytes, tuple[Kind, AnyArray]] = {}  # by the days that they read
+    for kind in _DATE_KINDS:
+        with suppress(ValueError):
+            floats = as_floats(column, name, kind)
+            kinds.setdefault(floats.tobytes(), (kind, floats))
+    return list(kinds.values())
 
 
 def _mixed(cells: pd.Series, name: object, inferred: str) -> ValueError:
@@ -152,10 +159,21 @@ def _vary(floats: AnyArray, column: Column) -> bool:
 
 
 def converted(column: Column, name: object, kind: str) -> AnyArray:
-    """Texts of a category, floats of any other kind."""
+    """Texts of a category, floats of any other kind.
+
+    A column of dates may be written in another way than in the fit, if its order is clear.
+    """
     if isinstance(column, np.ndarray) and kind != "number":
         column = require("pandas", "A table of mixed columns").Series(column)
-    return as_text(column) if kind == "category" else as_floats(column, name, kind)
+    if kind == "category":
+        return as_text(column)
+    try:
+        return as_floats(column, name, kind)
+    except ValueError:
+        dates = _dates(column, name) if kind == "date" else []
+        if len(dates) != 1:
+            raise
+    return dates[0][1]
 
 
 def as_text(column: pd.Series) -> AnyArray:
@@ -213,11 +231,17 @@ def as_floats(column: Column, name: object, kind: str) -> AnyArray:
         row = int(wrong.argmax())
         cell = column[row] if isinstance(column, np.ndarray) else column.iloc[row]
         shown = repr(cell) if isinstance(cell, str) else str(cell)
-        raise ValueError(
-            f"column {name!r} is a column of {kind}s, and {row_name(column, row)} holds {shown}: "
-            "correct the cell or leave it empty"
-        )
+        raise wrong_cell(name, kind, row_name(column, row), shown)
     return floats
+
+
+def wrong_cell(name: object, kind: str, row: str, shown: str) -> ValueError:
+    """Error for a cell that is not of the kind of its column."""
+    written = ", with dates written as 2024-02-25," * kind.endswith("date")
+    return ValueError(
+        f"column {name!r} is a column of {kind}s, and {row} holds {shown}: correct the cell"
+        f"{written} or leave it empty"
+    )
 
 
 def _floats(column: pd.Series, kind: str) -> AnyArray:
