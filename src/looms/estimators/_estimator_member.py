@@ -136,8 +136,8 @@ class EstimatorMember(Member):
     def trained(self, X: Matrix, y: Array, zeta: Array) -> EstimatorMember:
         """A clone of the estimator, fitted to some rows."""
         target = y if self.classes is None else self.classes[class_indices(y)]
-        weight = zeta if np.ptp(zeta) > 0 else None
-        return replace(self, estimator=fitted(self.estimator, X, target, weight))
+        weights = {"sample_weight": zeta} if np.ptp(zeta) > 0 else {}
+        return replace(self, estimator=fitted(self.estimator, X, target, **weights))
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
         """The outputs are of five folds, stratified by class, unless the units are folds."""
@@ -155,22 +155,20 @@ class EstimatorMember(Member):
         return replace(self, weight=float(weight))
 
 
-def fitted(
-    estimator: Any, X: Any, y: AnyArray, weight: Array | None = None, groups: Any = None
-) -> Any:
-    """A clone of the estimator, fitted; it gets the groups if it is tuned by groups.
+def fitted(estimator: Any, X: Any, y: AnyArray, **given: Any) -> Any:
+    """A clone of the estimator, fitted.
 
-    ValueError if there are weights, and it takes none.
+    ``given`` may be the groups of the rows, for an estimator that is tuned by groups, and
+    sample_weight: ValueError if it takes none.
     """
-    prefix, options = last_step(estimator)[0], {}
-    if weight is not None:
-        if not takes_sample_weight(estimator):
-            raise ValueError(
-                f"{estimator!r} takes no sample_weight: leave weights of rows and classes out, or "
-                "take another estimator."
-            )
-        options[f"{prefix}sample_weight"] = weight
-    if groups is not None and takes_groups(estimator):
-        options[f"{prefix}groups"] = groups
+    takes = {"groups": takes_groups, "sample_weight": takes_sample_weight}
+    taken = [name for name in given if takes[name](estimator)]
+    if {"sample_weight"} & set(given) - set(taken):
+        raise ValueError(
+            f"{estimator!r} takes no sample_weight: leave weights of rows and classes out, or take "
+            "another estimator."
+        )
+    prefix, _ = last_step(estimator)
+    options = {f"{prefix}{name}": given[name] for name in taken}
     with config_context(enable_metadata_routing=False):  # steps need not have asked for weights
         return clone(estimator).fit(X, y, **options)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from looms._checks import check_known, some_of
+from looms._checks import check_known
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.conformal import jackknife_minmax, jackknife_plus
@@ -168,32 +168,33 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         numbers = group_numbers(groups, len(y), self.cv)
         units = self._units_of(y, numbers, train, closed is None)
 
-        X, y, zeta = rows_at(X, train), y[train], weight[train]
-        weights = None if sample_weight is None else zeta
-        own = None if groups is None else numbers[train]
+        X, y, weight = rows_at(X, train), y[train], weight[train]
+        given = {"groups": numbers[train]}
+        if sample_weight is not None:
+            given["sample_weight"] = weight
         outputs = np.empty_like(targets_as_columns(y))
         if closed is not None:
             without = None
-            outputs = np.nanmean(closed.fit(X, y, weights).left_out().outputs(units), axis=0)
+            outputs = np.nanmean(closed.fit(X, y, weight).left_out().outputs(units), axis=0)
         else:
             stay = map(np.flatnonzero, units.stays(np.arange(units.n_units)))
             without = Parallel(n_jobs=self.n_jobs)(
                 delayed(fitted)(
                     *(self.estimator, rows_at(X, rest), y[rest]),
-                    *(some_of(weights, rest), some_of(own, rest)),
+                    **{name: values[rest] for name, values in given.items()},
                 )
                 for rest in stay
             )
             for one, tested in zip(without, units.tested_by, strict=True):
                 outputs[tested] = _predicted(one, rows_at(X, tested))
-        whole = fitted(self.estimator, X, y, weights, own)  # last, for it may change X
+        whole = fitted(self.estimator, X, y, **given)  # last, for it may change X
 
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(whole, name):
                 setattr(self, name, getattr(whole, name))
         self.estimator_, self.estimators_, self._closed = whole, without, closed
-        self.units_, self.held_out_ = units, HeldOut(y, outputs.reshape(y.shape), zeta)
+        self.units_, self.held_out_ = units, HeldOut(y, outputs.reshape(y.shape), weight)
         return self
 
     def predict(self, X: Any) -> Array:

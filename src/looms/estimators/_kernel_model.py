@@ -138,8 +138,7 @@ class KernelModel(ScoredModel):
         one = self._leading
         if one.coef is not None:
             return one.coef
-        X = self._rows_of_fit() if one.landmarks is None else one.landmarks
-        coef = one.kernel.feature_weights(Samples(rows_in_memory(X)), one.dual_coef)
+        coef = one.kernel.feature_weights(Samples(one.basis(self.X_fit_)), one.dual_coef)
         if coef is None:
             raise AttributeError(
                 f"Only linear models have coef_, and the kernel is {one.kernel!r}: see "

@@ -309,10 +309,8 @@ def warn_of_rows(X: Any, y: Any, groups: Any) -> None:
             "give y.loc[X.index].",
             UserWarning,
         )
-    if groups is None or not hasattr(X, "iloc"):
-        return
-    labels = np.asarray(groups, dtype=object)
-    for name, column in X.items():
+    labels = np.atleast_1d(np.asarray(groups, dtype=object))
+    for name, column in X.items() if hasattr(X, "iloc") else ():
         if str(column.iloc[0]) != str(labels[0]) or column.isna().any():
             continue
         if np.array_equal(np.asarray(column, dtype=object), labels):
