@@ -11,7 +11,7 @@ flipped labels for the precision of suspects. "reads" is
 
 "honest" is what looms names in place of a figure of which it says that it flatters.
 
-Claim checked: of the figures to quote none flatters.
+Claim checked: of the scores to report none flatters.
 
     python benchmarks/noise.py [--draws 100] [--jobs 1] [--only NAME]
 """

@@ -1,4 +1,4 @@
-"""Where nothing can be learned, figures to quote say so; `benchmarks/noise.py` has all of them."""
+"""Where nothing can be learned, scores to report say so; `benchmarks/noise.py` has all of them."""
 
 import numpy as np
 import pytest

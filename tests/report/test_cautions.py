@@ -692,7 +692,7 @@ def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
     order, key = row_order(model), "accuracy" if Estimator is KernelClassifier else "rmse"
     assert len(calls) == 1
     assert level == "serious"
-    assert f"quote is {score(model.evaluate()[key], key, 3)} ±" in text
+    assert f"report is {score(model.evaluate()[key], key, 3)} ±" in text
     assert f"it is {score(order.scores[key], key, 3)} (p = 0.005)" in text
     assert text in [each["text"] for each in cautions(model)]
     assert len(calls) == 1

@@ -87,7 +87,7 @@ def test_columns_that_evaluation_prepares_anew_are_not_distrusted(of_days):
 
 
 def quotes(report):
-    """Sentences that advise to quote the outer estimate."""
+    """Sentences that advise to report the outer estimate."""
     return [one["text"] for one in report["cautions"] if "Quote the outer" in one["text"]]
 
 
@@ -120,7 +120,7 @@ def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(b
     page = render(Facts(model, assessment=assessment))
     assert '<p class="kicker">Nested cross-validation report</p>' in page
     assert "score of the outer splits has a larger standard error" in page
-    assert "the scores to quote" not in page
+    assert "the scores to report" not in page
     estimate = type(assessment).estimate
     monkeypatch.setattr(
         type(assessment),
@@ -133,7 +133,7 @@ def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(b
     assert quotes(many)
     page = render(Facts(model, assessment=assessment))
     assert '<p class="kicker">Report on outer splits</p>' in page
-    assert "of 4 splits: the scores to quote" in page
+    assert "of 4 splits: the scores to report" in page
 
 
 @pytest.mark.slow

@@ -182,7 +182,7 @@ def _telltales(model: Model) -> list[tuple[str, str]]:
     return telltales(model.sources, model.gaps, X, codes, model.classification)
 
 
-def near_rows(model: Model, of: str = "to quote") -> Iterator[Caution]:
+def near_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     """Caution about samples that look like repeats of others; the score is ``of`` something."""
     scores = scores_without_near(model)
     if scores is None:
@@ -199,7 +199,7 @@ def near_rows(model: Model, of: str = "to quote") -> Iterator[Caution]:
     )
 
 
-def order_of_rows(model: Model, of: str = "to quote") -> Iterator[Caution]:
+def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     """Caution about rows in an order; the score is ``of`` something."""
     order = row_order(model.fitted)
     if order is None or order.p_value > _IN_ORDER:
@@ -213,7 +213,7 @@ def order_of_rows(model: Model, of: str = "to quote") -> Iterator[Caution]:
         "Rows in an order",
         f"{_quoted(model, of)}; by blocks of consecutive rows it is "
         f"{score(by_blocks, _key(model), 3)} (p = {order.p_value:.3g}): rows near one another in "
-        "the table tell of one another. If they follow one another in time or along a track, or "
+        "the table resemble one another. If they follow one another in time or along a track, or "
         "come in batches, hold them out together: groups=... or cv=GapKFold(). If the table was "
         "only sorted by a feature, this is harmless.",
     )

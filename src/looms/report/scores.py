@@ -156,7 +156,7 @@ def headline_key(model: Model) -> str:
 
 
 def quotes_splits(model: Model, assessment: Assessment | None) -> bool:
-    """True if the scores to quote are those of outer splits, not of the model of all samples."""
+    """True if the scores to report are those of outer splits, not of the model of all samples."""
     if assessment is None or not model.nested:
         return assessment is not None
     key = headline_key(model)
