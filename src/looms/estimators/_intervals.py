@@ -111,7 +111,7 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
     >>> model = Intervals(trees).fit(X[:300], y[:300])
     >>> lower, upper = model.predict_interval(X[300:], confidence_level=0.9).T
     >>> float(((lower <= y[300:]) & (y[300:] <= upper)).mean().round(2))
-    0.91
+    0.92
     """
 
     _closed: KernelRegressor | None
