@@ -28,7 +28,7 @@ def test_findings_speak_of_options(looms, clinic):
     assert "--groups" in result.stdout
     assert "groups=" not in result.stdout
     with open("page.html", encoding="utf-8") as page:
-        assert "hold them out together: --groups" in page.read()
+        assert "hold them out together, by --groups" in page.read()
     assert looms("check", clinic, "-t", "ill", "--groups", "patient").stdout.endswith(
         "Nothing was found.\n"
     )

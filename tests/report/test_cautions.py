@@ -564,7 +564,7 @@ def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
     model = Estimator()
     level, text = titles(quietly(model, X, y))["Rows like repeats of others"]
     assert level == "note"
-    assert "hold them out together: groups=..." in text
+    assert "hold them out together, by groups=..." in text
     assert "Rows like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 

@@ -194,8 +194,8 @@ def near_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
         "Rows like repeats of others",
         f"{_quoted(model, of)}. When a row is left out together with {what}, the "
         f"{SCORES[_key(model)].name} {changes} from {alone} to {together}. If rows belong "
-        "together, such as repeats or rows of one patient, hold them out together: groups=... The "
-        "model is then tuned for new groups, and may do better than this.",
+        "together, such as repeats or rows of one patient, hold them out together, by groups=...: "
+        "the model is then tuned for new groups, and may do better than this.",
     )
 
 
