@@ -69,4 +69,4 @@ def check(
     else:
         to_stdout(f"{result}\n")
         if any("--" in one["text"] for one in findings):
-            note("the options are those of looms fit")
+            note("looms fit and looms assess have the options that are named here")
