@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluated import evaluated
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -739,3 +741,15 @@ def test_targets_that_are_no_numbers(y, problem):
 def test_kernels_in_one_text():
     with pytest.raises(ValueError, match="give several as a list"):
         TabularClassifier("linear,rbf").fit(TABLE, LABELS)
+
+
+def test_workers_have_the_configuration_of_scikit_learn():
+    """Steps that find columns by name need frames, in the threads that repeat the fit, too."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    y = table["a"] + 0.1 * rng.normal(size=40)
+    by_name = make_column_transformer((StandardScaler(), ["a"]), (StandardScaler(), ["b"]))
+    steps = make_pipeline(StandardScaler(), by_name)
+    with config_context(transform_output="pandas"), parallel_config("threading"):
+        model = TabularRegressor(["linear"], preprocess=steps, n_jobs=2).fit(table, y)
+        assert model.evaluate()["r2"] > 0.9

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse import issparse
+from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
@@ -218,8 +219,10 @@ def tuned_without(
     n_models = n_folds * len(models)
     stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(n_folds))]
 
+    config = get_config()  # here, for joblib makes the tasks in other threads
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_model_without)(
+            config,
             model._holding_out(units.among(rest)) if made_for_rows else model,
             rows.train[rest],
             *rows.data,
@@ -274,6 +277,7 @@ def evaluation_folds(cv: Any, fitted: Any, rows: RowsOfFit) -> tuple[Units, Rows
 
 
 def _model_without(
+    config: dict[str, Any],
     model: Any,
     rest: AnyArray,
     X: Matrix,
@@ -284,14 +288,15 @@ def _model_without(
     """The model, tuned anew on the rows ``rest``, with the class proportions of all rows.
 
     Otherwise a class would be rarer by the rows left out, and the model biased against it. The
-    rows keep their weights if the threshold is set by a metric that takes none.
+    rows keep their weights if the threshold is set by a metric that takes none. ``config`` is that
+    of scikit-learn for the caller, which workers do not have.
     """
     pairwise, own_weight = get_tags(model).input_tags.pairwise, weight[rest]
     if is_classifier(model) and takes_weight(model):
         _, labels = np.unique(y, return_inverse=True)
         own_weight = own_weight * class_factors(labels, weight, rest)
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
-    with kept_warnings():  # the model of all rows has the same to say
+    with kept_warnings(), config_context(**config):  # the model of all rows has the same to say
         return clone(model).fit(
             rows_at(X, rest, pairwise),
             y[rest],
