@@ -19,10 +19,10 @@ from matplotlib.patheffects import withStroke
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "_static"
-INKS = {"light": "#222832", "dark": "#ced6dd"}
-PAPERS = {"#222832": "#ffffff", "#ced6dd": "#14181e"}
+#: Ink and paper of each theme.
+THEMES = {"light": ("#222832", "#ffffff"), "dark": ("#ced6dd", "#14181e")}
 TEAL, ORANGE, GRAY = "#0e8a94", "#e0662e", "#8a939b"
-OTHERS = {"lightgbm", "xrfm", "svc_grid", "nystroem_ridge", "linear"}
+OTHERS = ["lightgbm", "xrfm", "svc_grid", "nystroem_ridge", "linear"]
 
 
 def chosen(ax: Axes, ink: str, losses: np.ndarray) -> None:
@@ -41,7 +41,7 @@ def chosen(ax: Axes, ink: str, losses: np.ndarray) -> None:
             fontsize=16,
             fontweight="bold",
         )
-        text.set_path_effects([withStroke(linewidth=4, foreground=PAPERS[ink])])
+        text.set_path_effects([withStroke(linewidth=4, foreground=ax.figure.get_facecolor())])
     names = ["leave-one-out\nthat tuned the model", "evaluate()\nof looms", "509 other\npatients"]
     ax.set_xticks(range(3), names)
     ax.set(ylabel="log loss", xlim=(-0.4, 2.4), ylim=(0, None))
@@ -80,9 +80,10 @@ def suite(ax: Axes, ink: str, rows: list[dict[str, str]]) -> None:
 
 def write(name: str, size: tuple[float, float], draw: Callable[[Axes, str], None]) -> None:
     """The picture in both themes."""
-    for theme, ink in INKS.items():
-        colors = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), ink)
-        with plt.rc_context({**colors, "xtick.color": ink, "ytick.color": ink, "font.size": 11}):
+    for theme, (ink, paper) in THEMES.items():
+        names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+        colors = dict.fromkeys(names, ink) | {"figure.facecolor": paper}
+        with plt.rc_context({**colors, "font.size": 11}):
             figure, ax = plt.subplots(figsize=size, layout="constrained")
             draw(ax, ink)
             ax.spines[["top", "right"]].set_visible(False)

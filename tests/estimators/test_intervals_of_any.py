@@ -224,6 +224,12 @@ def test_blocks_of_new_rows(monkeypatch):
     ("ask", "says"),
     [
         (lambda: Intervals("ridge").fit(X, ONE), "no regressor"),
+        (
+            lambda: Intervals(GridSearchCV(Ridge(), {"alpha": [1.0]}, cv=GroupKFold(3))).fit(
+                X, ONE
+            ),
+            "'groups' parameter should not be None",
+        ),
         (lambda: Intervals(LogisticRegression()).fit(X, ONE > 0), "no regressor"),
         (lambda: Intervals(KernelRidge(kernel="precomputed")).fit(X @ X.T, ONE), "kernel values"),
         (lambda: Intervals(Ridge()).fit(X, np.where(ONE > 0, "a", "b")), "must be numbers"),

@@ -138,8 +138,8 @@ def show_units(saved: Fitted) -> None:
 def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
     """Print counts of each label (row) predicted as each (column), with recall and precision."""
     counts, names, true = np.asarray(counts), [str(label) for label in labels], "true \\ predicted"
-    found = zip(counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0), strict=True)
-    recall, precision = zip(*((_percent(n, a), _percent(n, b)) for n, a, b in found), strict=True)
+    classes = zip(counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0), strict=True)
+    recall, precision = zip(*((_percent(n, a), _percent(n, b)) for n, a, b in classes), strict=True)
     rows = [
         (name, *map(str, row), part) for name, row, part in zip(names, counts, recall, strict=True)
     ]

@@ -71,11 +71,11 @@ def validated(
             **{"ensure_min_samples": 2, **options},
         )
     except (TypeError, ValueError) as error:
-        found = [what for said, what in _NO_NUMBERS.items() if said in str(error)]
-        if pairwise == {True} or not found:
+        meanings = [what for said, what in _NO_NUMBERS.items() if said in str(error)]
+        if pairwise == {True} or not meanings:
             raise
         raise ValueError(
-            f"{found[0]}: {str(error).splitlines()[0].rstrip('.')}. TabularClassifier and "
+            f"{meanings[0]}: {str(error).splitlines()[0].rstrip('.')}. TabularClassifier and "
             "TabularRegressor prepare columns with text, dates and gaps, with preprocess='auto'."
         ) from error
     X = as_matrix(X)

@@ -30,6 +30,13 @@ def say(estimator: Any, text: str) -> None:
         sys.stderr.flush()
 
 
+def tell(estimator: Any, event: str, *values: Any) -> None:
+    """Call the method ``event`` of those callbacks of an estimator that have one."""
+    for callback in getattr(estimator, "_skl_callbacks", ()):
+        if hasattr(callback, event):
+            getattr(callback, event)(estimator, *values)
+
+
 class CallbackWatcher:
     """Reports the progress of a selection to the callbacks of an estimator.
 
@@ -65,19 +72,13 @@ class CallbackWatcher:
     def stage_begins(self, objective: HeldOutCriterion) -> None:
         on_landmarks = isinstance(objective, LowRankObjective)
         n_landmarks = objective.samples.n_samples if on_landmarks else None
-        self._told("on_stage", objective.n_samples, n_landmarks)
+        tell(self._data["estimator"], "on_stage", objective.n_samples, n_landmarks)
 
     def evaluation_done(self, objective: HeldOutCriterion, point: Point) -> None:
         self.evaluated(objective.n_samples, point.value)
 
     def evaluated(self, n_samples: int, value: float) -> None:
-        self._told("on_evaluation", n_samples, value)
-
-    def _told(self, event: str, *values: Any) -> None:
-        estimator = self._data["estimator"]
-        for callback in getattr(estimator, "_skl_callbacks", []):
-            if hasattr(callback, event):
-                getattr(callback, event)(estimator, *values)
+        tell(self._data["estimator"], "on_evaluation", n_samples, value)
 
     def iteration_done(self, objective: HeldOutCriterion, iteration: int, point: Point) -> bool:
         if self._root is None:

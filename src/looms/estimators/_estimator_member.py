@@ -163,7 +163,7 @@ def fitted(estimator: Any, X: Any, y: AnyArray, **given: Any) -> Any:
     """
     takes = {"groups": takes_groups, "sample_weight": takes_sample_weight}
     taken = [name for name in given if takes[name](estimator)]
-    if {"sample_weight"} & set(given) - set(taken):
+    if "sample_weight" in given and "sample_weight" not in taken:
         raise ValueError(
             f"{estimator!r} takes no sample_weight: leave weights of rows and classes out, or take "
             "another estimator."

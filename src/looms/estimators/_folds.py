@@ -24,7 +24,7 @@ from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import count
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._callbacks import say
+from looms.estimators._callbacks import say, tell
 from looms.estimators._warnings import kept_warnings, warn_of_time
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds, splits_groups
 from looms.held_out import HeldOut
@@ -234,9 +234,7 @@ def tuned_without(
     for one in run:
         tuned.append(one)
         say(estimator, f"fold {len(tuned)} of {n_models}")
-        for callback in getattr(estimator, "_skl_callbacks", ()):
-            if hasattr(callback, "on_outer_fold"):
-                callback.on_outer_fold(estimator, len(tuned), n_models)
+        tell(estimator, "on_outer_fold", len(tuned), n_models)
     return [tuned[k : k + n_folds] for k in range(0, n_models, n_folds)]
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, is_r
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import Tags, check_random_state, get_tags, indexable
+from sklearn.utils import Tags, check_random_state, gen_batches, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _num_samples,
@@ -22,20 +22,18 @@ from sklearn.utils.validation import (
 from looms._checks import check_known
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._estimator_member import fitted
 from looms.estimators._folds import OUTER_FOLDS, outer_folds, rows_at
 from looms.estimators._kernel_regressor import KernelRegressor
-from looms.estimators._regressor import check_numbers
-from looms.folds import group_numbers
+from looms.estimators._regressor import INTERVALS, check_numbers
+from looms.folds import group_numbers, is_grouped
 from looms.held_out import HeldOut
 from looms.kernels import Function
 from looms.lssvm._system import targets_as_columns
 from looms.units import Units
 
-METHODS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
 #: Kernels of scikit-learn whose matrices are positive semi-definite, if coef0 is not negative.
 _POSITIVE = ("linear", "rbf", "laplacian", "cosine", "poly", "polynomial")
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
@@ -169,10 +167,10 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         units = self._units_of(y, numbers, train, closed is None)
 
         X, y, weight = rows_at(X, train), y[train], weight[train]
-        given = {"groups": numbers[train]}
+        own = numbers[train]
+        given = {"groups": own} if is_grouped(own) else {}
         if sample_weight is not None:
             given["sample_weight"] = weight
-        outputs = np.empty_like(targets_as_columns(y))
         if closed is not None:
             without = None
             outputs = np.nanmean(closed.fit(X, y, weight).left_out().outputs(units), axis=0)
@@ -185,6 +183,7 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
                 )
                 for rest in stay
             )
+            outputs = np.empty_like(targets_as_columns(y))
             for one, tested in zip(without, units.tested_by, strict=True):
                 outputs[tested] = _predicted(one, rows_at(X, tested))
         whole = fitted(self.estimator, X, y, **given)  # last, for it may change X
@@ -239,18 +238,19 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
             the method is unknown.
         """
         check_is_fitted(self)
-        check_known(method, "method", METHODS)
+        check_known(method, "method", INTERVALS)
         n, residuals = len(self.held_out_.y), self.held_out_.residuals
         required_rank(confidence_level, n)  # an error before any work
         ends = np.empty((_num_samples(X), *residuals.shape[1:], 2))
-        if len(ends):
-            self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
+        if not len(ends):
+            return ends
+        self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
         n_outputs = self.units_.n_units * (residuals.size // n)
-        for some in _blocks(np.arange(len(ends)), n_outputs):
-            F = self._outputs_without(rows_at(X, some))
-            for rows in _blocks(np.arange(len(some)), residuals.size):
-                each = F[rows][:, self.units_.own].reshape(len(rows), *residuals.shape)
-                ends[some[rows]] = METHODS[method](residuals, each, confidence_level)
+        for some in gen_batches(len(ends), max(1, _NUMBERS // n_outputs)):
+            outputs = self._outputs_without(rows_at(X, np.arange(some.start, some.stop)))
+            for rows in gen_batches(len(outputs), max(1, _NUMBERS // residuals.size)):
+                F = outputs[rows][:, self.units_.own].reshape(-1, *residuals.shape)
+                ends[some][rows] = INTERVALS[method](residuals, F, confidence_level)
         return ends
 
     def _outputs_without(self, X: Any) -> Array:
@@ -294,12 +294,6 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
 
 def _predicted(estimator: Any, X: Any) -> Array:
     return targets_as_columns(np.asarray(estimator.predict(X), dtype=np.float64))
-
-
-def _blocks(rows: AnyArray, numbers: int) -> list[AnyArray]:
-    """Rows, some at a time, so that each block has some ``numbers`` for each of its rows."""
-    step = max(1, _NUMBERS // max(numbers, 1))
-    return [rows[start : start + step] for start in range(0, len(rows), step)]
 
 
 def closed_form(estimator: Any, weight: Array) -> KernelRegressor | None:

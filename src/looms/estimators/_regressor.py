@@ -28,7 +28,9 @@ from looms.kernels._samples import training_rows
 from looms.lssvm.fit import cross_of
 from looms.selection._candidates import HeldOutLoss
 
-METHODS = ("plus", "minmax", "scaled")
+#: Intervals from residuals and the outputs of the models without each row.
+INTERVALS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
+METHODS = (*INTERVALS, "scaled")
 
 
 class Regressor(ScoredRegressor, SelectingModel):
@@ -193,9 +195,8 @@ class Regressor(ScoredRegressor, SelectingModel):
                 scales = self._scales(some, F.shape)
                 ends[rows] = jackknife_plus(r, F, confidence_level, **scales)
             return ends
-        interval = jackknife_plus if method == "plus" else jackknife_minmax
         for rows, F in blocks:
-            ends[rows] = interval(r, F, confidence_level)
+            ends[rows] = INTERVALS[method](r, F, confidence_level)
         return ends
 
     def _by_repetition(self) -> Array:

@@ -15,7 +15,7 @@ from looms._checks import check_known, check_target
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._base import checked_sample_weight
-from looms.estimators._callbacks import CallbackSupportMixin
+from looms.estimators._callbacks import CallbackSupportMixin, tell
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
@@ -29,12 +29,13 @@ from looms.estimators._scored import ScoredModel
 from looms.estimators._warnings import (
     kept_warnings,
     warn_of_columns,
+    warn_of_groups,
     warn_of_new_values,
-    warn_of_rows,
+    warn_of_order,
     warn_of_telltales,
     warnings_are_kept,
 )
-from looms.folds import group_numbers
+from looms.folds import group_numbers, is_grouped
 from looms.held_out import HeldOut
 from looms.lssvm.fit import Member
 from looms.scores import Scores
@@ -283,9 +284,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             matrix = one.fit(_safe_indexing(X, rows)).transform(X)
         if isinstance(one, TablePreprocessor):
             warn_of_columns([*serious_remarks(one, len(rows))])
-            for callback in getattr(self, "_skl_callbacks", ()):
-                if hasattr(callback, "on_columns"):
-                    callback.on_columns(self, one)
+            tell(self, "on_columns", one)
         return one, matrix
 
     def _fit_columns(
@@ -305,9 +304,11 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
         check_consistent_length(X, y, None if np.isscalar(sample_weight) else sample_weight)
-        group_numbers(groups, _num_samples(X))
+        numbers = group_numbers(groups, _num_samples(X))
         check_target(y)
-        warn_of_rows(X, y, groups)
+        warn_of_order(X, y)
+        if is_grouped(numbers):
+            warn_of_groups(X, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight)
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}

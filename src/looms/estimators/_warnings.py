@@ -301,15 +301,19 @@ def warn_of_columns(remarks: Sequence[str]) -> None:
         )
 
 
-def warn_of_rows(X: Any, y: Any, groups: Any) -> None:
-    """Warnings of targets in another order than the rows, and of groups among the columns."""
+def warn_of_order(X: Any, y: Any) -> None:
+    """UserWarning of targets whose index is that of the rows in another order."""
     if in_another_order(X, y):
         warn(
             "X and y have the same index in another order, but rows are matched by their places: "
             "give y.loc[X.index].",
             UserWarning,
         )
-    labels = np.atleast_1d(np.asarray(groups, dtype=object))
+
+
+def warn_of_groups(X: Any, groups: Any) -> None:
+    """ColumnsWarning of a column that holds the groups."""
+    labels = np.asarray(groups, dtype=object)
     for name, column in X.items() if hasattr(X, "iloc") else ():
         if str(column.iloc[0]) != str(labels[0]) or column.isna().any():
             continue
