@@ -305,6 +305,14 @@ class TestSelecting:
             ({"search": Search(max_iter=0)}, "max_iter must be a positive integer, got 0"),
             ({"search": Search(max_iter=1.5)}, "max_iter must be a positive integer"),
             (
+                {"search": Search(max_samples=2)},
+                "max_samples must be an integer of at least 3, a share of them or None, got 2",
+            ),
+            (
+                {"search": Search(max_samples=1.0)},
+                "max_samples must be a number between 0 and 1, got 1.0",
+            ),
+            (
                 {"search": Search(n_restarts=-1)},
                 "n_restarts must be an integer of at least 0, got -1",
             ),

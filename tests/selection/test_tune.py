@@ -248,6 +248,22 @@ class TestSteppingOver:
         assert tuning.n_evaluations == sum(len(s.history) for _, s in tuning.stages)
 
 
+@pytest.mark.parametrize("given", [60, 0.25])
+def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, given):
+    objective = Objective(X, Y, sample_weight=WEIGHT)
+    tuning, fit = tune(objective, max_samples=given)
+    (n_few, few), (n_all, last) = tuning.stages
+    assert (n_few, n_all, last.n_evaluations, tuning.n_measured) == (60, N, 1, 0)
+    assert (tuning.outcome, tuning.n_iterations) == (few.outcome, few.n_iterations)
+    assert tuning.theta[:-1] == pytest.approx(few.best.theta[:-1])
+    assert tuning.value == pytest.approx(objective.evaluate(tuning.theta).value)
+    expected = objective.fit(tuning.theta).member.dual_coef
+    np.testing.assert_allclose(fit.member.dual_coef, expected)
+    on_all, _ = tune(objective)
+    assert on_all.value < tuning.value < on_all.value + on_all.standard_error
+    assert tune(objective, max_samples=N)[0].value == on_all.value
+
+
 def test_subsamples_are_of_whole_groups():
     rng = np.random.default_rng(0)
     n = 800

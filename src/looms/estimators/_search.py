@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from looms._checks import check_count, check_flag
+from looms._checks import check_count, check_flag, check_share
 from looms.lssvm.fit import Fit
 from looms.selection._scan import scan
 from looms.selection._tune import tune
@@ -51,6 +51,9 @@ class Search(BaseEstimator):  # type: ignore[misc]
         that. From 1600 samples on, the last search is on landmarks if these give the criterion to
         within ten times this tolerance, and the kernel matrix of all samples is factorized only
         once; with 0 never.
+    max_samples : int, float or None, default=None
+        Number of samples, or share of them (at least 200), that the search along gradients ends
+        on, after which the model is fitted to all. None is all samples.
     prior : bool, default=False
         Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007), for
         kernels that have many, such as "ard" on few samples.
@@ -78,6 +81,7 @@ class Search(BaseEstimator):  # type: ignore[misc]
         max_iter: int = 100,
         n_restarts: int = 0,
         tol: float = 0.1,
+        max_samples: float | None = None,
         prior: bool = False,
         resolution: float = 0.5,
         class_weight: Any = "same",
@@ -87,6 +91,7 @@ class Search(BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.n_restarts = n_restarts
         self.tol = tol
+        self.max_samples = max_samples
         self.prior = prior
         self.resolution = resolution
         self.class_weight = class_weight
@@ -106,6 +111,10 @@ class Search(BaseEstimator):  # type: ignore[misc]
         check_count(self.n_restarts, "n_restarts", least=0)
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
             raise ValueError(f"tol must be a nonnegative number, got {self.tol!r}.")
+        if isinstance(self.max_samples, Integral):
+            check_count(self.max_samples, "max_samples", 3, ", a share of them or None")
+        elif self.max_samples is not None:
+            check_share(self.max_samples, "max_samples")
         step = self.resolution
         if not (isinstance(step, Real) and 0 < float(step) < np.inf):
             raise ValueError(f"resolution must be a positive number, got {step!r}.")
@@ -120,4 +129,5 @@ class Search(BaseEstimator):  # type: ignore[misc]
             max_iter=self.max_iter,
             n_restarts=self.n_restarts,
             tolerance=self.tol,
+            max_samples=self.max_samples,
         )

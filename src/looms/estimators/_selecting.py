@@ -149,7 +149,8 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         )
         selection = Selection(rows, units, choice, self.fit_intercept, self._tunes)
         if self._compares(X, kernels):
-            selection = combined(self, selection, candidates)
+            for_folds = [one._for_folds if one in kernels else one for one in candidates]
+            selection = combined(self, selection, for_folds)
         return replace(selection, seconds=time.perf_counter() - began)
 
     def _options_on(self, rows: RowsOfFit, units: Units) -> dict[str, Any]:

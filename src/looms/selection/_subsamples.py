@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 
 from looms._typing import AnyArray, Array
@@ -16,10 +18,16 @@ _FEW_GROUPS = 10
 _DECAY = 0.5
 
 
-def nested_subsets(objective: HeldOutCriterion, rng: np.random.RandomState) -> list[AnyArray]:
-    """Indices of growing subsamples, each contained in the next, stratified by class."""
+def nested_subsets(
+    objective: HeldOutCriterion, rng: np.random.RandomState, most: int | None = None
+) -> list[AnyArray]:
+    """Indices of growing subsamples, each contained in the next, stratified by class.
+
+    If the last may have ``most`` samples, fewer than there are, it has as many.
+    """
     n, unit = objective.n_samples, objective.units.clusters
-    sizes = [size for size in stage_sizes(n) if size >= objective.least_rows]
+    sizes = stage_sizes(n) if most in (None, n) else [*stage_sizes(most), most]
+    sizes = [size for size in sizes if size >= objective.least_rows]
     if sizes and _FEW_GROUPS * np.bincount(unit).max() > sizes[0]:
         unit = np.arange(n)
     _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
@@ -31,6 +39,20 @@ def nested_subsets(objective: HeldOutCriterion, rng: np.random.RandomState) -> l
     order = np.argsort(place[unit], kind="stable")  # rows of a group one after the other
     subsets = [np.sort(order[:size]) for size in sizes]
     return [s for s in subsets if all(np.ptp(row[s]) > 0 for row in objective.units.number)]
+
+
+def samples_of_search(given: float | None, n_samples: int) -> int:
+    """Number of samples that a search ends on, from ``max_samples``; of a share, enough to scan.
+
+    Examples
+    --------
+    >>> samples_of_search(None, 9000), samples_of_search(0.25, 2000), samples_of_search(0.25, 400)
+    (9000, 500, 200)
+    """
+    if given is None:
+        return n_samples
+    most = int(given) if isinstance(given, Integral) else max(int(given * n_samples), _SCAN_SAMPLES)
+    return min(most, n_samples)
 
 
 def sampled_rows(y: Array, size: int, rng: np.random.RandomState) -> AnyArray:

@@ -24,7 +24,7 @@ from looms.optimize._search import Evaluate, Outcome, Point, Search
 from looms.selection._low_rank import LowRankObjective, on_landmarks
 from looms.selection._objective import HeldOutCriterion, Objective, ScannedCriterion
 from looms.selection._scan import starting_points
-from looms.selection._subsamples import log2_mu_shift, nested_subsets
+from looms.selection._subsamples import log2_mu_shift, nested_subsets, samples_of_search
 from looms.selection._tuning import BoundMet, Tuning
 
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
@@ -51,6 +51,7 @@ def tune(
     max_iter: int = 100,
     n_restarts: int = 0,
     tolerance: float = 0.1,
+    max_samples: float | None = None,
     random_state: np.random.RandomState | None = None,
     progress: Progress | None = None,
     evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
@@ -67,6 +68,8 @@ def tune(
     max_iter : maximum number of iterations of each search.
     n_restarts : number of starts beside the first, each the best of the scan for another kernel.
     tolerance : see `looms.optimize._minimize.minimize`.
+    max_samples : number of samples, or share of them, of the last search, which one evaluation
+        on all samples follows; a search on landmarks by that of their sample is not shortened.
     random_state : chooses the subsamples; a fixed seed by default.
     progress : called after every iteration of every search.
     evaluated : called after every evaluation, in searches and between them, with the objective
@@ -88,7 +91,10 @@ def tune(
     True
     """
     rng = np.random.RandomState(0) if random_state is None else random_state
-    objectives = [objective.subset(s) for s in nested_subsets(objective, rng)] + [objective]
+    few = samples_of_search(max_samples, objective.n_samples)
+    objectives = [objective.subset(rows) for rows in nested_subsets(objective, rng, few)]
+    if few == objective.n_samples or not objectives:
+        objectives.append(objective)
     smallest, thetas = objectives[0], [objective.theta0]
     if isinstance(smallest, ScannedCriterion):
         starts = starting_points(smallest, 1 + n_restarts)
@@ -96,9 +102,12 @@ def tune(
         # The smallest subsample was for the scan alone, unless it is all there is.
         objectives = objectives[1:] or objectives
     callbacks = evaluated, begun, progress
-    staged = _StagedSearch(objective, *callbacks, minimizer, max_iter, tolerance, thetas)
+    most = objectives[-1].n_samples
+    staged = _StagedSearch(objective, *callbacks, minimizer, max_iter, tolerance, most, thetas)
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
         staged.search(objectives.pop(0))
+    if most < objective.n_samples:
+        staged.outcome = staged.search(objectives.pop()).outcome
     best, n_landmarks = None, None
     if (
         isinstance(objective, Objective)
@@ -145,6 +154,7 @@ class _StagedSearch:
     ----------
     objective : that of all samples.
     evaluated, begun, progress, minimizer, max_iter, tolerance : as for `tune`.
+    most : number of samples of the last search.
     thetas : starts of the next stage, for the number of all samples.
     curvature : inverse Hessian where the last stage ended, if it was measured.
     outcome : outcome of the search, once it is over; then one evaluation on all samples remains.
@@ -159,6 +169,7 @@ class _StagedSearch:
     minimizer: Callable[..., Search]
     max_iter: int
     tolerance: float
+    most: int
     thetas: list[Array]
     curvature: Array | None = None
     outcome: Outcome | None = None
@@ -190,7 +201,7 @@ class _StagedSearch:
             self.thetas = [_moved(best.best.theta, stage, self.objective)]
         if best.outcome is Outcome.CALLBACK:
             self.outcome = best.outcome
-        elif stage.n_samples < self.objective.n_samples and self.outcome is None:
+        elif stage.n_samples < self.most:
             self.curvature, measured = _curvature(stage, evaluate, best, self.tolerance)
             self.n_measured += len(measured)
         return best

@@ -81,9 +81,9 @@ class Tuning:
 
     @property
     def n_iterations(self) -> int:
-        """Number of iterations of the last search, on landmarks if it was on these."""
-        on_landmarks = self.n_landmarks is not None  # the last search but one
-        return self.stages[-1 - on_landmarks][1].n_iterations
+        """Number of iterations of the last search that made some."""
+        made = (search.n_iterations for _, search in reversed(self.stages) if search.n_iterations)
+        return next(made, 0)
 
     @property
     def n_evaluations(self) -> int:
