@@ -62,6 +62,7 @@ from looms.calibration._softmax import Softmax
 from looms.criteria import Criterion
 from looms.datasets._table import Table
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._trees import BoostedTreesRegressor
 from looms.folds import GapKFold
 from looms.kernels import (
     ARD,
@@ -704,6 +705,9 @@ MACHINES = {
         POINTS,
         POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
     ),
+    "trees": lambda: BoostedTreesRegressor().fit(
+        np.linspace(0, 1, 96).reshape(48, 2), np.sin(np.arange(48) / 9)
+    ),
     "transformed": lambda: evaluated(
         TabularRegressor(["linear"], target=["none", "log"]).fit(POINTS, np.exp(POINTS[:, 0])),
         nested=True,
@@ -732,6 +736,15 @@ def machine(name):
 
 
 TAMPERED = [
+    ("trees", "children_", np.full((9, 2), 10**9)),
+    ("trees", "children_", np.array([[7, 7]])),
+    ("trees", "feature_", np.array([5])),
+    ("trees", "feature_", np.array([0.5])),
+    ("trees", "roots_", np.array([[-1]])),
+    ("trees", "depth_", 10**9),
+    ("trees", "value_", np.array([np.nan])),
+    ("trees", "threshold_", None),
+    ("trees", "baseline_", np.zeros((2, 2))),
     ("two classes._leading", "dual_coef", np.ones(5)),
     ("two classes._leading", "dual_coef", np.full(12, np.nan)),
     ("two classes._leading", "dual_coef", np.array(["x"] * 12)),

@@ -18,7 +18,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
-from looms.estimators._candidates import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.kernels import (
     RBF,
     Columns,
@@ -123,11 +124,18 @@ def test_columns_of_text_and_dates_are_refused_by_name(machine):
 
 @pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
 @pytest.mark.slow
-def test_stacks_of_classes_with_an_estimator_are_converted_with_it(y):
-    stack = CandidatesClassifier(["linear", LogisticRegression()])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), BoostedTreesClassifier()], ids=str)
+def test_stacks_of_classes_with_an_estimator_are_converted_with_it(y, estimator):
+    stack = CandidatesClassifier(["linear", estimator])
     largest, others = differences(stack.fit(X, y), "float64")
     assert largest < 1e-9
     assert others == 0
+
+
+def test_boosted_trees_are_converted():
+    trees = CandidatesRegressor(["linear", BoostedTreesRegressor()])
+    largest, _ = differences(trees.fit(X, NUMBERS[:, 0]), "float64")
+    assert largest < 1e-9
 
 
 @pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])

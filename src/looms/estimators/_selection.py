@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +11,10 @@ from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
 from looms._classes import class_factors, class_indices, with_ties
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.calibration._calibrators import Calibrator
+from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
@@ -24,13 +25,15 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._kernel_model import fitted_model, sum_of
-from looms.estimators._warnings import warn_of_no_stack
+from looms.estimators._warnings import kept_warnings, warn_of_no_stack
 from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, Member
+from looms.lssvm.left_out import Refits
 from looms.selection._candidates import Candidate, Candidates, Choice
 from looms.selection._nested import Nested
 from looms.selection._stack import stacking_weights, weight_of_best
@@ -72,6 +75,30 @@ class TunedInFolds:
         ]
         own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in models)
         return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in models))
+
+    @classmethod
+    def of_estimator(cls, fit: Fit, outer: Units, rows: RowsOfFit) -> TunedInFolds:
+        """From refits of an estimator without each fold, and without two, for the other rows."""
+        X = training_rows(rows.X, rows.train, pairwise=False)
+        y, zeta = fit.loo.y, fit.loo.sample_weight
+        member, trained = fit.member, dict[bytes, EstimatorMember]()
+        assert isinstance(member, EstimatorMember)
+
+        def without(rest: AnyArray) -> Callable[[Matrix], Array]:
+            one = trained[rest.tobytes()] = member.trained(X[rest], y[rest], zeta[rest])
+            return one.values
+
+        refits, every = Refits(without, X, targets_as_columns(y), zeta), np.arange(len(y))
+        with kept_warnings():
+            parts = [F for _, F in refits.everywhere(outer, outer)]
+        F = np.concatenate(parts).reshape(-1, *y.shape)
+        stays = [np.delete(every, left) for left in outer]
+        own = tuple(f[rest] for f, rest in zip(F, stays, strict=True))
+        members = tuple(
+            (replace(trained[rest.tobytes()], held_out=f),)
+            for rest, f in zip(stays, own, strict=True)
+        )
+        return cls(outer, F[outer.own, every], own, members, (fit.tie,) * outer.n_units)
 
     @classmethod
     def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
@@ -228,9 +255,9 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
     cannot be made.
     """
     choice, rows = selection.choice, selection.rows
-    evaluated = [k for k, (_, fit) in enumerate(choice.models) if fit is not None]
+    fits = {k: fit for k, (_, fit) in enumerate(choice.models) if fit is not None}
     many = len(rows.train) > MOST_IN_FOLDS
-    if len(evaluated) < 2 or (many and not model._stacks):
+    if len(fits) < 2 or (many and not model._stacks):
         return selection
     in_folds: list[TunedInFolds] = []
     if not many:
@@ -241,14 +268,19 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
                 warn_of_no_stack(str(error).rstrip("."))
             return selection
         cv = model.cv if is_number_of_folds(model.cv) else None  # units take its place
-        alone = [
-            unfitted(model, candidates=[candidates[k]], combine="best", cv=cv) for k in evaluated
+        closed = [k for k, fit in fits.items() if fit.member.closed]
+        alone = [unfitted(model, candidates=[candidates[k]], combine="best", cv=cv) for k in closed]
+        tuned = tuned_without(model, alone, outer, rows, model.cv, selection.units)
+        models = dict(zip(closed, tuned, strict=True))
+        in_folds = [
+            TunedInFolds.of(models[k], outer, rows)
+            if k in models
+            else TunedInFolds.of_estimator(fit, outer, rows)
+            for k, fit in fits.items()
         ]
-        tuned_anew = tuned_without(model, alone, outer, rows, model.cv, selection.units)
-        in_folds = [TunedInFolds.of(each, outer, rows) for each in tuned_anew]
-    fits = [fit for _, fit in choice.models if fit is not None]
     y = choice.fit.loo.y
-    outputs = np.array([one.outputs for one in in_folds or (fit.decided for fit in fits)])
+    outputs = np.array([one.outputs for one in in_folds or (fit.decided for fit in fits.values())])
+    evaluated = [*fits]
     tried = [choice.candidates[k] for k in evaluated]
     sizes = np.array([np.inf if is_estimator(one.kernel) else len(one.params) for one in tried])
     probable = getattr(model, "calibration", None) is not None
@@ -273,10 +305,10 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
         choice = choice.combined(weights, losses, rows.loss(HeldOut(y, summed)))
         return replace(selection, choice=choice)
     of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
-    tuned = TunedInFolds.stacked(in_folds, np.array(of_folds))
-    choice = choice.combined(weights, losses, rows.loss(HeldOut(y, tuned.outputs)))
-    rules = tuned.rules(choice.fit.loo.y, rows) if rows.classes else None
-    nested = tuned.nested(rows, choice.fit.loo.y, rules, whole=False)
+    stack = TunedInFolds.stacked(in_folds, np.array(of_folds))
+    choice = choice.combined(weights, losses, rows.loss(HeldOut(y, stack.outputs)))
+    rules = stack.rules(choice.fit.loo.y, rows) if rows.classes else None
+    nested = stack.nested(rows, choice.fit.loo.y, rules, whole=False)
     return replace(selection, choice=choice, in_folds=nested)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_regressor
+from sklearn.base import is_classifier, is_regressor
 
 from looms._typing import AnyArray
 from looms.calibration._beta import Beta
@@ -175,6 +175,20 @@ def tabular(model: Any) -> None:
         repeated = model._repeated  # NaN where a row is not tested
         proper = repeated.dtype == np.float64 and repeated.shape[1:] == shape
         require(proper and not np.isinf(repeated).any(), "_repeated is not of the rows fitted")
+
+
+def trees(model: Any) -> None:
+    if "roots_" not in vars(model):
+        return
+    n, t = len(model.feature_), len(numbers(model, "baseline_", None))
+    places(model, "feature_", model.n_features_in_, n)
+    places(model, "children_", n, n, 2)
+    places(model, "roots_", n, None, t)
+    numbers(model, "threshold_", n)
+    numbers(model, "value_", n)
+    index(model, "depth_", n)
+    if is_classifier(model):
+        require(_classes(model) == max(t, 2), "classes_ are of other trees")
 
 
 def certificate(certificate: Any) -> None:

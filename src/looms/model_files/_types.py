@@ -57,6 +57,8 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.estimators._tabular_classifier.TabularClassifier": models.tabular,
     "looms.estimators._tabular_regressor.TabularRegressor": models.tabular,
     "looms.estimators._svm_grid.SVMGrid": models.grid,
+    "looms.estimators._trees.BoostedTreesClassifier": models.trees,
+    "looms.estimators._trees.BoostedTreesRegressor": models.trees,
     "looms.kernels._base.Product": models.composite,
     "looms.kernels._base.Sum": models.composite,
     "looms.kernels._dot_product.Polynomial": models.polynomial,

@@ -23,6 +23,7 @@ from looms.estimators import (
 )
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._estimator_member import EstimatorMember
+from looms.estimators._trees import HALF, BoostedTrees
 from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import as_expansion
@@ -200,7 +201,8 @@ def _outputs(g: Graph, X: str, fitted: Any) -> str:
     parts = []
     for one in fitted.members_:
         if isinstance(one, EstimatorMember):
-            parts.append(_of_estimator(g, one))
+            by_nodes = isinstance(one.estimator, BoostedTrees)
+            parts.append(_of_trees(g, X, one) if by_nodes else _of_estimator(g, one))
             continue
         Z, coefficients = as_expansion(dense(one.basis(fitted.X_fit_)), one.dual_coef, one.coef)
         alpha = targets_as_columns(coefficients)
@@ -236,6 +238,27 @@ def _of_estimator(g: Graph, one: EstimatorMember) -> str:
     if len(one.classes) == 2:
         values = g("Gather", values, np.array([1]), axis=1)
     return g("Mul", g("Sub", g("Mul", values, 2.0), 1.0), one.weight)
+
+
+def _of_trees(g: Graph, X: str, one: EstimatorMember) -> str:
+    """Weighted outputs of boosted trees, (m, t), a step down in all trees at once."""
+    trees = one.estimator
+    zero = g.cast(g("Mul", g("Gather", X, np.array([0]), axis=1), 0.0), np.int64)
+    at = g("Add", zero, trees.roots_.reshape(1, -1))
+    left, right = trees.children_.T
+    for _ in range(trees.depth_):
+        x = g("GatherElements", X, g("Gather", trees.feature_, at), axis=1)
+        low = g("LessOrEqual", x, g("Gather", trees.threshold_, at))
+        at = g("Where", low, g("Gather", left, at), g("Gather", right, at))
+    each = np.tile(np.eye(len(trees.baseline_)), (len(trees.roots_), 1))
+    sums = g("Add", g("MatMul", g("Gather", trees.value_, at), each), trees.baseline_)
+    if one.classes is None:
+        return g("Mul", sums, one.weight)
+    if len(one.classes) == 2:
+        p = g("Sigmoid", g("Mul", sums, HALF))
+    else:
+        p = g("Softmax", g("Mul", sums, HALF), axis=1)
+    return g("Mul", g("Sub", g("Mul", p, 2.0), 1.0), one.weight)
 
 
 def _log_odds(g: Graph, f: str, slope: float | Array, intercept: float | Array) -> str:

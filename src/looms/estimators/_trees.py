@@ -1,0 +1,143 @@
+"""Boosted trees of scikit-learn, kept as arrays, which a model file may hold.
+
+`HistGradientBoostingClassifier` and `HistGradientBoostingRegressor` grow the trees. Their objects
+are of a dozen private types, so only the nodes stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from looms._typing import AnyArray, Array, Matrix
+
+#: Outputs of single trees that are in memory at once.
+_NUMBERS = 1 << 20
+#: Bins of a feature, at most.
+_BINS = 255
+#: Factor of the log odds. Those of boosted trees are too large, and a stack of classes in which
+#: they are halved has 0.997 × the log loss, on 17 tables of 500 rows and on five of 2000.
+HALF = 0.5
+
+
+class BoostedTrees(BaseEstimator):  # type: ignore[misc]
+    """Base class of the boosted trees of scikit-learn, at its defaults.
+
+    Attributes
+    ----------
+    baseline_ : (t,) what the outputs of the trees are added to.
+    roots_ : (n_trees, t) places of the roots among the nodes.
+    feature_, threshold_ : (n_nodes,) rows whose feature is at most the threshold go left.
+    children_ : (n_nodes, 2) places of the next nodes, left and right; of a leaf twice its own.
+    value_ : (n_nodes,) outputs of leaves.
+    depth_ : number of steps to the deepest leaf.
+    n_features_in_ : number of features.
+    """
+
+    random_state: Any
+    baseline_: Array
+    roots_: AnyArray
+    feature_: AnyArray
+    threshold_: Array
+    children_: AnyArray
+    value_: Array
+    depth_: int
+
+    def __init__(self, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    def _grown(self, trees: Any, X: Any, y: AnyArray, sample_weight: Any) -> Self:
+        """This model with the nodes of an estimator of scikit-learn, once it is fitted."""
+        X = validate_data(self, X, dtype=np.float64)
+        edges = [_edges(x) for x in X.T]
+        codes = np.column_stack([np.searchsorted(e, x) for e, x in zip(edges, X.T, strict=True)])
+        trees.set_params(random_state=self.random_state).fit(codes, y, sample_weight)
+        rounds = [[tree.nodes for tree in each] for each in trees._predictors]
+        sizes = np.array([[len(nodes) for nodes in each] for each in rounds])
+        starts = np.cumsum(sizes).reshape(sizes.shape) - sizes
+        nodes = np.concatenate([nodes for each in rounds for nodes in each])
+        start, leaf = np.repeat(starts.ravel(), sizes.ravel()), nodes["is_leaf"].astype(bool)
+        own = np.arange(len(nodes))
+        self.baseline_ = np.array(trees._baseline_prediction, dtype=np.float64).reshape(-1)
+        self.roots_ = starts
+        self.feature_ = np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64)
+        self.threshold_ = np.zeros(len(nodes))
+        for k, edge in enumerate(edges):
+            split = ~leaf & (self.feature_ == k)
+            self.threshold_[split] = edge[nodes["num_threshold"][split].astype(int)]
+        children = [np.where(leaf, own, start + nodes[side]) for side in ("left", "right")]
+        self.children_ = np.column_stack(children).astype(np.int64)
+        self.value_ = nodes["value"].astype(np.float64)
+        self.depth_ = int(nodes["depth"].max())
+        return self
+
+    def _sums(self, X: Any) -> Array:
+        """(n_samples, t) sums of the outputs of the trees."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        step = max(1, _NUMBERS // self.roots_.size)
+        blocks = [self._sums_of(X[start : start + step]) for start in range(0, len(X), step)]
+        return np.concatenate(blocks)
+
+    def _sums_of(self, X: Matrix) -> Array:
+        values, children = X.ravel(), self.children_.ravel()
+        row = X.shape[1] * np.arange(len(X))[:, None]
+        at = np.tile(self.roots_.ravel(), (len(X), 1))
+        for _ in range(self.depth_):
+            x = values.take(row + self.feature_.take(at))
+            at = children.take(2 * at + (x > self.threshold_.take(at)))
+        outputs: Array = self.value_.take(at).reshape(len(X), *self.roots_.shape).sum(axis=1)
+        return outputs + self.baseline_
+
+
+def _edges(x: Array) -> Array:
+    """Increasing values between which the bins of a feature lie, as of scikit-learn.
+
+    Its own take weights of rows into account, and all the time of a fit that has some.
+    """
+    values = np.unique(x)
+    if len(values) > _BINS:
+        return np.unique(np.quantile(x, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    return np.asarray((values[:-1] + values[1:]) / 2)
+
+
+class BoostedTreesRegressor(RegressorMixin, BoostedTrees):  # type: ignore[misc]
+    """Boosted regression trees of scikit-learn, at its defaults."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees."""
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        return self._grown(HistGradientBoostingRegressor(), X, y, sample_weight)
+
+    def predict(self, X: Any) -> Array:
+        """(n_samples,) predicted numbers."""
+        return self._sums(X)[:, 0]
+
+
+class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[misc]
+    """Boosted classification trees of scikit-learn, at its defaults, with half the log odds."""
+
+    classes_: AnyArray
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        self.classes_ = np.unique(y)
+        return self._grown(HistGradientBoostingClassifier(), X, y, sample_weight)
+
+    def predict_proba(self, X: Any) -> Array:
+        """(n_samples, n_classes) probabilities."""
+        sums = self._sums(X)
+        if sums.shape[1] == 1:
+            sums = np.hstack([np.zeros_like(sums), sums])
+        return np.asarray(softmax(HALF * sums, axis=1))
+
+    def predict(self, X: Any) -> AnyArray:
+        """(n_samples,) most probable classes."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
