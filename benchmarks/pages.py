@@ -24,6 +24,7 @@ Row = dict[str, str]
 METHODS = {
     "looms": 'looms, a stack of four kernels (`candidates="auto"`)',
     "looms_best": "looms, the best of the four",
+    "looms_auto": "looms, the default call",
     "looms_rbf": 'looms, `"rbf"`',
     "looms_ard": 'looms, `"ard"`',
     "nystroem_ridge": "Nystroem and ridge",

@@ -215,9 +215,10 @@ def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
 def test_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
     assert regressor(n_landmarks="auto").fit(X[:900], NUMBERS[:900]).landmarks_ is None
     monkeypatch.setattr(_one_kernel, "FULL_ROWS", 500)
+    noise, waves = RNG.normal(size=len(X)), np.sin(2 * X[:, 0]) * np.cos(2 * X[:, 1])
     easy, hard = (
         regressor(n_landmarks="auto").fit(X[:900], y[:900]).landmarks_.shape[0]
-        for y in (X[:, 0] + RNG.normal(size=len(X)), np.sin(2 * X[:, 0]) * np.cos(2 * X[:, 1]))
+        for y in (X[:, 0] + noise, waves + 0.01 * noise)
     )
     assert easy < hard
 

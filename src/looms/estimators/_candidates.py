@@ -25,11 +25,11 @@ from looms.selection._stack import COMBINATIONS
 AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
 #: Kernels that stand beside boosted trees, from so many rows on. On nine tables the stack has
 #: 0.967 × the error of that of kernels alone with 2000 rows, and 0.962 × with all of up to 6700;
-#: "rbf" gains nothing more. Of 500 rows trees gain half a percent.
+#: "rbf" gains nothing more. Of 500 rows trees gain half a percent [benchmarks/tables/README.md].
 BESIDE_TREES = ("linear", "ranked_laplacian", "weighted_matern12")
 ROWS_OF_TREES = 1000
 #: Rows beyond which the last one is left out: its search takes minutes.
-MANY_ROWS = 20_000
+MANY_ROWS = 100_000
 
 
 class Candidates(SelectingModel):
@@ -110,8 +110,7 @@ class CandidatesClassifier(Candidates, Classifier):
     candidates : "auto" or list, default="auto"
         Kernels, `KernelClassifier` and classifiers of scikit-learn, which are refitted in folds
         where kernels have closed forms. Of a `KernelClassifier` the kernel, its values, its
-        landmarks and its search count. "auto" stands for "linear", "rbf", "ranked_laplacian" (dense
-        samples only) and "weighted_matern12"; beyond 20,000 samples for the first two.
+        landmarks and its search count. "auto" is as for `TabularClassifier`.
     combine : {"stack", "best"}, default="stack"
         Candidates are tuned anew without each of five folds and combined on the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log

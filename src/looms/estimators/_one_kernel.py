@@ -116,12 +116,13 @@ class LeastSquares:
         model, y, m = self.model, rows.own(rows.targets), self.landmarks_for(X)
         search = model._options
 
-        def objective(kernel: Any) -> Any:
+        def objective(kernel: Any, most: int | None = None) -> Any:
             if model.mu is not None:
                 return self._given_criterion(as_kernel(kernel), X, y, m, rows.seed, **options)
             if m is None:
                 return objective_of(X, y, kernel=kernel, prior=search.prior, **options)
-            drawn: dict[str, Any] = {"rank": m, "tuned": search.tuned, "random_state": rows.seed}
+            rank = m if most is None else most if m == "auto" else min(m, most)
+            drawn: dict[str, Any] = {"rank": rank, "tuned": search.tuned, "random_state": rows.seed}
             return low_rank_objective(
                 as_blocks(X), y, kernel=kernel, prior=search.prior, **drawn, **options
             )
@@ -203,7 +204,7 @@ class SupportVectors:
         options["sample_weight"] = zeta * (len(zeta) / zeta.sum())
         values: dict[str, Any] = {"mu": model.mu, "loss": model.loss}
 
-        def objective(kernel: Any) -> SupportVectorCriterion:
+        def objective(kernel: Any, most: int | None = None) -> SupportVectorCriterion:
             y = rows.own(rows.targets)
             return SupportVectorCriterion(X, y, kernel=as_kernel(kernel), **values, **options)
 

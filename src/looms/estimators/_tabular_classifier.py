@@ -49,7 +49,9 @@ class TabularClassifier(ScoredClassifier, Tabular):
         their own (of which the kernel, its values, the loss, landmarks and search count); any
         classifier of scikit-learn, which is refitted in folds where kernels have closed forms.
         "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
-        "weighted_matern12", with landmarks from 5000 rows on; beyond 20,000 rows for the first two.
+        "weighted_matern12". From 1000 rows on boosted trees, those of scikit-learn's
+        `HistGradientBoostingClassifier`, are in the place of "rbf", unless rows are sparse. Beyond
+        5000 rows kernels have landmarks, and beyond 100,000 the last one is left out.
     combine : {"stack", "best"}, default="stack"
         Candidates of up to 2000 rows are tuned anew without each of five folds and combined on the
         rows of these folds, those of more rows on the held-out predictions of the fit. "stack"

@@ -25,6 +25,9 @@ from looms.optimize._search import Outcome, Point
 from looms.selection._objective import HeldOutCriterion
 from looms.selection._tuning import BoundMet, Tuning
 
+#: Landmarks of the model that weights of features are learned from, at most.
+_LANDMARKS_FOR_WEIGHTS = 512
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
@@ -197,15 +200,19 @@ class Tried:
     Attributes
     ----------
     kernel, criterion : as they were passed.
-    objective_of : objective of a kernel, or of the estimator.
+    objective_of : objective of a kernel, or of the estimator; ``most`` landmarks if given.
     search : `looms.selection._tune.tune` or a scan with its options, without the objective, its
         callbacks and random state.
     """
 
     kernel: KernelLike | Any
     criterion: str | Criterion
-    objective_of: Callable[[Any], Any]
+    objective_of: Callable[..., Any]
     search: Callable[..., tuple[Tuning, Fit | None]]
+
+    def objective_for_weights(self, kernel: Weighted) -> Any:
+        """Objective of the kernel without weights of features, which these are learned from."""
+        return self.objective_of(kernel.kernel, most=_LANDMARKS_FOR_WEIGHTS)
 
 
 def choose(
@@ -249,7 +256,7 @@ def choose(
         objective = None  # the matrices of a kernel go before those of the next come
         watcher.candidate_begins(f"{name}, {criterion}")
         began = time.perf_counter()
-        objective = one.objective_of(opened.kernel if learns else opened)
+        objective = one.objective_for_weights(opened) if learns else one.objective_of(opened)
         tuning, fit = objective.tuned(searched)
         if learns and fit is not None:
             before = tuning.n_evaluations, tuning.n_failures

@@ -31,12 +31,12 @@ from looms.units import Units
 SAMPLE_ROWS = 2000
 #: Rows a landmark among which the landmarks are drawn.
 _POOL_PER_LANDMARK = 10
-#: "auto": from 64 landmarks on, twice as many as long as that, or twice as many again, lowers the
-#: criterion on 20,000 rows by a hundredth, and by the standard error of the difference. Up to 256
-#: the hyper-parameters are tuned for each number by a few steps on 5000 rows; beyond, they move
-#: little.
+#: "auto": from 64 landmarks on, twice as many as long as that, or up to 512 twice as many again,
+#: lowers the criterion on 20,000 rows by a hundredth, by two and four for 1024 and 2048, and by the
+#: standard error of the difference. Up to 1024 the hyper-parameters are tuned for each number by a
+#: few steps on 5000 rows: at those of half as many, more landmarks may seem worse.
 _FIRST_RANK, LARGEST_RANK, _ROWS_PER_LANDMARK, _ROWS_OF_RANK = 64, 2048, 4, 20_000
-_WORTH_IT, _DOUBLINGS, _STEPS, _ROWS_OF_STEPS, _MOST_TUNED = 0.01, 2, 2, 5000, 256
+_WORTH_IT, _DOUBLINGS, _FEW, _STEPS, _ROWS_OF_STEPS, _MOST_TUNED = 0.01, 2, 512, 2, 5000, 1024
 
 
 class LowRankObjective(HeldOutCriterion):
@@ -95,6 +95,10 @@ class LowRankObjective(HeldOutCriterion):
         self.theta0 = np.clip(np.append(kernel.theta, np.log2(mu)), *bounds.T)
         self.prior = prior
         self._landmarks = Samples(landmarks, center=center_of(landmarks))
+
+    @property
+    def rows_of_search(self) -> int:
+        return min(self.n_samples, max(_ROWS_OF_STEPS, self.n_samples // 4))
 
     @property
     def samples(self) -> Samples:
@@ -284,12 +288,14 @@ def _doubled(
 
     objective = last = on_landmarks(_FIRST_RANK)
     point, doublings = tuned(objective), 0
-    while doublings < _DOUBLINGS and 2 * last.samples.n_samples <= most_landmarks(n):
+    while 2 * last.samples.n_samples <= most_landmarks(n):
+        if doublings == (_DOUBLINGS if last.samples.n_samples <= _FEW else 1):
+            break
         known, last = last.theta0, on_landmarks(2 * last.samples.n_samples)
         last.start_at(known)  # where half the landmarks ended
         more, doublings = tuned(last), doublings + 1
         gain = (point.value - more.value) / abs(point.value)
-        if more.sure_gain_over(point) and gain > _WORTH_IT:
+        if more.sure_gain_over(point) and gain > _WORTH_IT * max(1, last.samples.n_samples / _FEW):
             objective, point, doublings = last, more, 0
             objective.gain_of_landmarks = gain
     if doublings:

@@ -155,6 +155,11 @@ class HeldOutCriterion(ABC):
         self.units = Units.rows(n_samples) if units is None else units
 
     @property
+    def rows_of_search(self) -> int:
+        """Number of samples of the last search."""
+        return self.n_samples
+
+    @property
     @abstractmethod
     def samples(self) -> Samples:
         """Samples that the model's coefficients belong to, with their weights."""

@@ -72,7 +72,7 @@ def tune(
     n_restarts : number of starts beside the first, each the best of the scan for another kernel.
     tolerance : see `looms.optimize._minimize.minimize`.
     max_samples : number of samples, or share of them, of the last search, which one evaluation
-        on all samples follows; a search on landmarks by that of their sample is not shortened.
+        on all samples follows.
     random_state : chooses the subsamples; a fixed seed by default.
     progress : called after every iteration of every search.
     evaluated : called after every evaluation, in searches and between them, with the objective
@@ -94,7 +94,7 @@ def tune(
     True
     """
     rng = np.random.RandomState(0) if random_state is None else random_state
-    size = samples_of_search(max_samples, objective.n_samples)
+    size = min(samples_of_search(max_samples, objective.n_samples), objective.rows_of_search)
     objectives = [objective.subset(rows) for rows in nested_subsets(objective, rng, size)]
     if size == objective.n_samples or not objectives:
         objectives.append(objective)
@@ -191,8 +191,7 @@ class _StagedSearch:
                 _moved(theta, self.objective, stage),
                 self.minimizer,
                 max_iter=0 if self.outcome else self.max_iter,
-                # Finely on subsamples: it costs little, and the next stage needs the curvature.
-                tolerance=self.tolerance * stage.n_samples / self.objective.n_samples,
+                tolerance=self._tolerance_on(stage),
                 callback=None if self.progress is None else partial(self.progress, stage),
                 inverse_hessian=self.curvature,
             )
@@ -208,6 +207,12 @@ class _StagedSearch:
             self.curvature, measured = _curvature(stage, evaluate, best, self.tolerance)
             self.n_measured += len(measured)
         return best
+
+    def _tolerance_on(self, stage: HeldOutCriterion) -> float:
+        """Finer on subsamples of a kernel matrix: it costs little, and gives the curvature."""
+        if isinstance(stage, LowRankObjective):
+            return self.tolerance
+        return self.tolerance * stage.n_samples / self.objective.n_samples
 
     def value(self, stage: HeldOutCriterion) -> Point:
         """Criterion of a stage at the point where the next search would start."""
