@@ -309,8 +309,8 @@ class TestSelecting:
                 "max_samples must be an integer of at least 3, a share of them or None, got 2",
             ),
             (
-                {"search": Search(max_samples=1.0)},
-                "max_samples must be a number between 0 and 1, got 1.0",
+                {"search": Search(max_samples=1.5)},
+                "max_samples must be a number between 0 and 1, got 1.5",
             ),
             (
                 {"search": Search(n_restarts=-1)},

@@ -9,9 +9,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 import looms
 from looms import TabularClassifier, TabularRegressor
+from looms.blocks import ArrayBlocks
 from looms.estimators import _trees
-from looms.estimators._candidates import CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
+from looms.folds import GapKFold
 from looms.kernels import Linear, Ranked, Weighted
 
 N = 160
@@ -81,7 +83,8 @@ class TestBesideKernels:
         assert kinds == [Linear, Ranked, BoostedTreesRegressor]
 
 
-def test_in_folds_they_are_fitted_without_every_two():
+@pytest.mark.parametrize("cv", [None, GapKFold(5, gap=7)], ids=["folds of two sizes", "gaps"])
+def test_in_folds_they_are_fitted_without_every_two(cv):
     fits = []
 
     class Counted(BoostedTreesRegressor):
@@ -89,15 +92,55 @@ def test_in_folds_they_are_fitted_without_every_two():
             fits.append(len(y))
             return super().fit(X, y, sample_weight)
 
-    model = CandidatesRegressor(["linear", Counted()]).fit(X, Y)
-    outer, nested = model.choice_units_, model._in_folds
+    model = CandidatesRegressor([BoostedTreesRegressor(), Counted()], cv=cv)
+    model.fit(ArrayBlocks(X[:-7]), Y[:-7])
+    outer, nested, n = model.choice_units_, model._in_folds, N - 7
     assert len(fits) == 1 + 5 + 5 + 10  # to all, for held-out outputs, and without one and two
-    for k, fold in enumerate(outer):
-        rest = np.delete(np.arange(N), fold)
+    for k, (fold, tested) in enumerate(zip(outer, outer.tested_by, strict=True)):
+        rest = np.delete(np.arange(n), fold)
         trees = nested.models[k][-1]
         alone = BoostedTreesRegressor().fit(X[rest], Y[rest])
         assert_allclose(trees.values(NEW)[:, 0], alone.predict(NEW))
+        assert_allclose(nested.held_out.outputs[tested], alone.predict(X[tested]))
         assert len(trees.held_out) == len(rest)
-        other = np.isin(rest, list(outer)[k - 1])
-        without_two = BoostedTreesRegressor().fit(X[rest[~other]], Y[rest[~other]])
-        assert_allclose(trees.held_out[other], without_two.predict(X[rest[other]]))
+        of_other = np.isin(rest, outer.tested_by[k - 1])
+        fewer = np.setdiff1d(rest, list(outer)[k - 1])
+        without_two = BoostedTreesRegressor().fit(X[fewer], Y[fewer])
+        assert_allclose(trees.held_out[of_other], without_two.predict(X[rest[of_other]]))
+
+
+def test_classes_keep_their_proportions_in_folds():
+    groups, y = np.arange(N) // 16, np.where(X[:, 0] > 0.3, 1, 0)
+    seen = []
+
+    class Noted(BoostedTreesClassifier):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((y, sample_weight))
+            return super().fit(X, y, sample_weight)
+
+    CandidatesClassifier(["linear", Noted()]).fit(X, y, groups=groups)
+    for labels, weight in seen[-15:]:
+        share = (weight * labels).sum() / weight.sum() if weight is not None else labels.mean()
+        assert share == pytest.approx(y.mean())
+
+
+def test_several_targets_and_a_single_class(few):
+    Y2 = np.column_stack([Y, -(Y**2)])
+    model = CandidatesRegressor().fit(X, Y2)
+    assert isinstance(model.candidates_[-1].kernel, BoostedTreesRegressor)
+    trees = BoostedTreesRegressor().fit(X, Y2)
+    for k, y in enumerate(Y2.T):
+        assert_allclose(trees.predict(NEW)[:, k], BoostedTreesRegressor().fit(X, y).predict(NEW))
+    assert BoostedTreesClassifier().fit(X, np.zeros(N)).predict_proba(NEW).tolist() == [[1.0]] * 31
+
+
+def test_many_values_are_binned_and_many_rows_have_more_rounds(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(900, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    own = HistGradientBoostingRegressor().fit(X, y)
+    trees = BoostedTreesRegressor().fit(X, y)
+    assert np.std(trees.predict(X) - own.predict(X)) < 0.1 * np.std(y - own.predict(X)) + 0.03
+    assert trees.roots_.shape == (100, 1)
+    monkeypatch.setattr(_trees, "_ROWS_PER_ROUND", 5)
+    assert BoostedTreesRegressor().fit(X, y).roots_.shape == (180, 1)

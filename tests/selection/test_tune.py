@@ -264,6 +264,11 @@ def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, giv
     assert tune(objective, max_samples=N)[0].value == on_all.value
 
 
+def test_a_callback_that_stops_on_some_samples_is_the_outcome(small_stages):
+    tuning, _ = tune(Objective(X, Y), max_samples=0.5, progress=lambda *_: True)
+    assert tuning.outcome is Outcome.CALLBACK
+
+
 def test_subsamples_are_of_whole_groups():
     rng = np.random.default_rng(0)
     n = 800

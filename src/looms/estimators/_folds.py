@@ -42,6 +42,8 @@ OUTER_FOLDS = 10
 _ALONE = {"verbose": 0, "n_jobs": None}
 #: Folds without which several candidates are tuned anew, to choose among them or to stack them.
 CHOICE_FOLDS = 5
+#: Share of their rows that searches along gradients end on.
+SHARE_IN_FOLDS = 0.25
 #: With fewer, models are tuned on too few rows to stand for that of all.
 LEAST_OUTER_FOLDS = 3
 

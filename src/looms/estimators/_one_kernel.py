@@ -18,7 +18,7 @@ from looms._typing import Array, Matrix
 from looms.blocks import RowBlocks, as_blocks
 from looms.criteria import as_criterion
 from looms.estimators._encoding import class_weights
-from looms.estimators._folds import RowsOfFit
+from looms.estimators._folds import SHARE_IN_FOLDS, RowsOfFit
 from looms.estimators._search import Search
 from looms.estimators._selecting import SelectingModel
 from looms.kernels import Kernel
@@ -51,8 +51,6 @@ _GIVEN_LANDMARKS = LARGEST_RANK // 2
 OPERATIONS_OF_SEARCH, _ON_LANDMARKS = 8.0, 97.0
 #: The same of support vector machines: some fifty points with their leave-one-out paths.
 _OF_PATHS = 200.0
-#: Share of the rows that searches in the folds of several candidates end on.
-_SHARE_IN_FOLDS = 0.25
 LOSSES = ("squared", "hinge", "squared_hinge")
 #: Options of searches along gradients.
 _OF_GRADIENTS = ("max_iter", "n_restarts", "tol", "max_samples", "prior")
@@ -116,12 +114,12 @@ class LeastSquares:
         model, y, m = self.model, rows.own(rows.targets), self.landmarks_for(X)
         search = model._options
 
-        def objective(kernel: Any, most: int | None = None) -> Any:
+        def objective(kernel: Any, at_most: int | None = None) -> Any:
             if model.mu is not None:
                 return self._given_criterion(as_kernel(kernel), X, y, m, rows.seed, **options)
             if m is None:
                 return objective_of(X, y, kernel=kernel, prior=search.prior, **options)
-            rank = m if most is None else most if m == "auto" else min(m, most)
+            rank = m if at_most is None else at_most if m == "auto" else min(m, at_most)
             drawn: dict[str, Any] = {"rank": rank, "tuned": search.tuned, "random_state": rows.seed}
             return low_rank_objective(
                 as_blocks(X), y, kernel=kernel, prior=search.prior, **drawn, **options
@@ -204,7 +202,7 @@ class SupportVectors:
         options["sample_weight"] = zeta * (len(zeta) / zeta.sum())
         values: dict[str, Any] = {"mu": model.mu, "loss": model.loss}
 
-        def objective(kernel: Any, most: int | None = None) -> SupportVectorCriterion:
+        def objective(kernel: Any, at_most: int | None = None) -> SupportVectorCriterion:
             y = rows.own(rows.targets)
             return SupportVectorCriterion(X, y, kernel=as_kernel(kernel), **values, **options)
 
@@ -255,14 +253,14 @@ class OneKernel(SelectingModel):
 
     @property
     def _for_folds(self) -> Self:
-        """The model for fits without folds, whose searches along gradients end on a share of them.
+        """The model that is fitted without a fold, whose search ends on a share of the rows.
 
         On 23 tables of 500 rows a stack has 0.999 × the error of one with searches on all rows.
         """
         search = self._options
         if self.loss != "squared" or self._on_grid or search.max_samples is not None:
             return self
-        few = clone(search).set_params(max_samples=_SHARE_IN_FOLDS)
+        few = clone(search).set_params(max_samples=SHARE_IN_FOLDS)
         model: Self = clone(self).set_params(search=few)
         return model
 

@@ -53,7 +53,8 @@ class Search(BaseEstimator):  # type: ignore[misc]
         once; with 0 never.
     max_samples : int, float or None, default=None
         Number of samples, or share of them (at least 200), that the search along gradients ends
-        on, after which the model is fitted to all. None is all samples.
+        on, after which the model is fitted to all. None is all samples, and 0.25 in the folds in
+        which several candidates are compared; 1.0 is all there, too.
     prior : bool, default=False
         Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007), for
         kernels that have many, such as "ard" on few samples.
@@ -113,7 +114,7 @@ class Search(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"tol must be a nonnegative number, got {self.tol!r}.")
         if isinstance(self.max_samples, Integral):
             check_count(self.max_samples, "max_samples", 3, ", a share of them or None")
-        elif self.max_samples is not None:
+        elif self.max_samples not in (None, 1.0):
             check_share(self.max_samples, "max_samples")
         step = self.resolution
         if not (isinstance(step, Real) and 0 < float(step) < np.inf):

@@ -24,6 +24,7 @@ from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import EstimatorMember, check_estimators
 from looms.estimators._folds import (
     CHOICE_FOLDS,
+    SHARE_IN_FOLDS,
     RowsOfFit,
     takes_weight,
     tuned_in_outer_folds,
@@ -177,7 +178,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         operations = float(sum(one._problem.operations_for(X) for one in kernels))
         few = X.shape[0] <= MOST_IN_FOLDS
         if len(candidates) > 1 and few and self._compares(X, kernels):
-            operations *= 1 + CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3
+            operations *= 1 + SHARE_IN_FOLDS * CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3
         return operations, max((one._problem.arrays_for(X) for one in kernels), default=0.0)
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
 from looms._classes import class_factors, class_indices, with_ties
-from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks
+from looms._typing import AnyArray, Array
+from looms.blocks import RowBlocks, rows_in_memory
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._folds import (
@@ -31,9 +32,7 @@ from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, Member
-from looms.lssvm.left_out import Refits
 from looms.selection._candidates import Candidate, Candidates, Choice
 from looms.selection._nested import Nested
 from looms.selection._stack import stacking_weights, weight_of_best
@@ -78,27 +77,38 @@ class TunedInFolds:
 
     @classmethod
     def of_estimator(cls, fit: Fit, outer: Units, rows: RowsOfFit) -> TunedInFolds:
-        """From refits of an estimator without each fold, and without two, for the other rows."""
-        X = training_rows(rows.X, rows.train, pairwise=False)
-        y, zeta = fit.loo.y, fit.loo.sample_weight
-        member, trained = fit.member, dict[bytes, EstimatorMember]()
+        """From refits of an estimator without each fold, and without every two of them.
+
+        A model without two folds predicts the rows of each for the model without the other.
+        """
+        X = rows_in_memory(training_rows(rows.X, rows.train, pairwise=False))
+        member, y, zeta = fit.member, fit.loo.y, fit.loo.sample_weight
         assert isinstance(member, EstimatorMember)
+        tested, stays = outer.tested_by, outer.stays(np.arange(outer.n_units))
 
-        def without(rest: AnyArray) -> Callable[[Matrix], Array]:
-            one = trained[rest.tobytes()] = member.trained(X[rest], y[rest], zeta[rest])
-            return one.values
+        def trained(stay: AnyArray) -> EstimatorMember:
+            rest = np.flatnonzero(stay)
+            weight = zeta[rest]
+            if rows.classes and rows.weighs:
+                weight = weight * class_factors(class_indices(y), rows.own(rows.weight), rest)
+            with kept_warnings():
+                return member.trained(X[rest], y[rest], weight * (len(rest) / weight.sum()))
 
-        refits, every = Refits(without, X, targets_as_columns(y), zeta), np.arange(len(y))
-        with kept_warnings():
-            parts = [F for _, F in refits.everywhere(outer, outer)]
-        F = np.concatenate(parts).reshape(-1, *y.shape)
-        stays = [np.delete(every, left) for left in outer]
-        own = tuple(f[rest] for f, rest in zip(F, stays, strict=True))
-        members = tuple(
-            (replace(trained[rest.tobytes()], held_out=f),)
-            for rest, f in zip(stays, own, strict=True)
-        )
-        return cls(outer, F[outer.own, every], own, members, (fit.tie,) * outer.n_units)
+        def outputs(one: EstimatorMember, some: AnyArray) -> Array:
+            return one.values(X[some]).reshape(len(some), *y.shape[1:])
+
+        alone = [trained(stay) for stay in stays]
+        held_out, own = np.empty_like(y), np.full((len(stays), *y.shape), np.nan)
+        for one, some in zip(alone, tested, strict=True):
+            held_out[some] = outputs(one, some)
+        for k, h in combinations(range(len(stays)), 2):
+            one = trained(stays[k] & stays[h])
+            for left, other in ((k, h), (h, k)):
+                some = tested[other][stays[left][tested[other]]]
+                own[left, some] = outputs(one, some)
+        of_rest = tuple(f[stay] for f, stay in zip(own, stays, strict=True))
+        members = tuple((replace(one, held_out=f),) for one, f in zip(alone, of_rest, strict=True))
+        return cls(outer, held_out, of_rest, members, (fit.tie,) * len(stays))
 
     @classmethod
     def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:

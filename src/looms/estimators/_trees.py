@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._typing import AnyArray, Array, Matrix
+from looms.lssvm._system import targets_as_columns
 
 #: Outputs of single trees that are in memory at once.
 _NUMBERS = 1 << 20
@@ -55,21 +56,21 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
     def __init__(self, random_state: Any = None) -> None:
         self.random_state = random_state
 
-    def _grown(self, trees: Any, X: Any, y: AnyArray, sample_weight: Any) -> Self:
-        """This model with the nodes of an estimator of scikit-learn, once it is fitted."""
-        X = validate_data(self, X, dtype=np.float64)
+    def _grown(self, boosting: Any, X: Any, targets: list[AnyArray], sample_weight: Any) -> Self:
+        """This model with the nodes of estimators of scikit-learn, one for each target."""
         edges = [_edges(x) for x in X.T]
         codes = np.column_stack([np.searchsorted(e, x) for e, x in zip(edges, X.T, strict=True)])
         rounds = int(np.clip(len(X) // _ROWS_PER_ROUND, _LEAST_ROUNDS, _MOST_ROUNDS))
-        trees.set_params(random_state=self.random_state, max_iter=rounds, early_stopping=False)
-        trees.fit(codes, y, sample_weight)
-        grown = [[tree.nodes for tree in each] for each in trees._predictors]
-        sizes = np.array([[len(nodes) for nodes in each] for each in grown])
+        options = {"random_state": self.random_state, "max_iter": rounds, "early_stopping": False}
+        boosted = [boosting(**options).fit(codes, y, sample_weight) for y in targets]
+        each = zip(*(one._predictors for one in boosted), strict=True)
+        grown = [[tree.nodes for trees in of_round for tree in trees] for of_round in each]
+        sizes = np.array([[len(nodes) for nodes in of_round] for of_round in grown])
         starts = np.cumsum(sizes).reshape(sizes.shape) - sizes
-        nodes = np.concatenate([nodes for each in grown for nodes in each])
+        nodes = np.concatenate([nodes for of_round in grown for nodes in of_round])
         start, leaf = np.repeat(starts.ravel(), sizes.ravel()), nodes["is_leaf"].astype(bool)
         own = np.arange(len(nodes))
-        self.baseline_ = np.array(trees._baseline_prediction, dtype=np.float64).reshape(-1)
+        self.baseline_ = np.concatenate([one._baseline_prediction.ravel() for one in boosted])
         self.roots_ = starts
         self.feature_ = np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64)
         self.threshold_ = np.zeros(len(nodes))
@@ -102,9 +103,9 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
 
 
 def _edges(x: Array) -> Array:
-    """Increasing values between which the bins of a feature lie, as of scikit-learn.
+    """Increasing values between which the bins of a feature lie, nearly those of scikit-learn.
 
-    Its own take weights of rows into account, and all the time of a fit that has some.
+    Its own depend on weights of rows, and take most of the time of a fit that has some.
     """
     values = np.unique(x)
     if len(values) > _BINS:
@@ -116,14 +117,16 @@ class BoostedTreesRegressor(RegressorMixin, BoostedTrees):  # type: ignore[misc]
     """Boosted regression trees of scikit-learn."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the trees."""
-        from sklearn.ensemble import HistGradientBoostingRegressor
+        """Grow the trees, of each target by itself."""
+        from sklearn.ensemble import HistGradientBoostingRegressor as Boosting
 
-        return self._grown(HistGradientBoostingRegressor(), X, y, sample_weight)
+        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        return self._grown(Boosting, X, list(targets_as_columns(y).T), sample_weight)
 
     def predict(self, X: Any) -> Array:
-        """(n_samples,) predicted numbers."""
-        return self._sums(X)[:, 0]
+        """(n_samples,) predicted numbers, or (n_samples, n_targets)."""
+        sums = self._sums(X)
+        return sums if sums.shape[1] > 1 else sums[:, 0]
 
 
 class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[misc]
@@ -133,14 +136,17 @@ class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the trees."""
-        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.ensemble import HistGradientBoostingClassifier as Boosting
 
+        X, y = validate_data(self, X, y, dtype=np.float64)
         self.classes_ = np.unique(y)
-        return self._grown(HistGradientBoostingClassifier(), X, y, sample_weight)
+        return self._grown(Boosting, X, [y], sample_weight)
 
     def predict_proba(self, X: Any) -> Array:
         """(n_samples, n_classes) probabilities."""
         sums = self._sums(X)
+        if len(self.classes_) == 1:
+            return np.ones_like(sums)
         if sums.shape[1] == 1:
             sums = np.hstack([np.zeros_like(sums), sums])
         return np.asarray(softmax(HALF * sums, axis=1))

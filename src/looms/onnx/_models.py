@@ -243,8 +243,8 @@ def _of_estimator(g: Graph, one: EstimatorMember) -> str:
 def _of_trees(g: Graph, X: str, one: EstimatorMember) -> str:
     """Weighted outputs of boosted trees, (m, t), a step down in all trees at once."""
     trees = one.estimator
-    zero = g.cast(g("Mul", g("Gather", X, np.array([0]), axis=1), 0.0), np.int64)
-    at = g("Add", zero, trees.roots_.reshape(1, -1))
+    shape = g("Concat", g("Gather", g("Shape", X), np.array([0])), np.array([1]), axis=0)
+    at = g("Tile", trees.roots_.reshape(1, -1), shape)
     left, right = trees.children_.T
     for _ in range(trees.depth_):
         x = g("GatherElements", X, g("Gather", trees.feature_, at), axis=1)

@@ -200,7 +200,7 @@ class Tried:
     Attributes
     ----------
     kernel, criterion : as they were passed.
-    objective_of : objective of a kernel, or of the estimator; ``most`` landmarks if given.
+    objective_of : objective of a kernel, or of the estimator; on ``at_most`` landmarks if given.
     search : `looms.selection._tune.tune` or a scan with its options, without the objective, its
         callbacks and random state.
     """
@@ -212,7 +212,7 @@ class Tried:
 
     def objective_for_weights(self, kernel: Weighted) -> Any:
         """Objective of the kernel without weights of features, which these are learned from."""
-        return self.objective_of(kernel.kernel, most=_LANDMARKS_FOR_WEIGHTS)
+        return self.objective_of(kernel.kernel, at_most=_LANDMARKS_FOR_WEIGHTS)
 
 
 def choose(

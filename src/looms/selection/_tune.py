@@ -110,7 +110,9 @@ def tune(
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
         staged.search(objectives.pop(0))
     if most < objective.n_samples:
-        staged.outcome = staged.search(objectives.pop()).outcome
+        outcome = staged.search(objectives.pop()).outcome
+        if staged.outcome is None and outcome is not Outcome.NEVER_EVALUATED:
+            staged.outcome = outcome
     best, n_landmarks = None, None
     if (
         isinstance(objective, Objective)
