@@ -53,10 +53,11 @@ class TabularClassifier(ScoredClassifier, Tabular):
         `HistGradientBoostingClassifier`, are in the place of "rbf", unless rows are sparse. Beyond
         5000 rows kernels have landmarks, and beyond 100,000 the last one is left out.
     combine : {"stack", "best"}, default="stack"
-        Candidates of up to 2000 rows are tuned anew without each of five folds and combined on the
-        rows of these folds, those of more rows on the held-out predictions of the fit. "stack"
-        weights the outputs of all, with the nonnegative weights of the smallest log loss; "best"
-        takes the one with the smallest loss of the threshold.
+        Candidates of up to 2000 rows are tuned anew without each of five folds, on a quarter of the
+        other rows (at least 200), and combined on the rows of these folds; those of more rows on
+        the held-out predictions of the fit. "stack" weights the outputs of all, with the
+        nonnegative weights of the smallest log loss; "best" takes the one with the smallest loss of
+        the threshold.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
         Probability of the positive class above which it is predicted; or a rule, as for
         `KernelClassifier`: "balanced", "f1", "recall=0.9", "cost=1:5". More than two classes admit
