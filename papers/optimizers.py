@@ -38,9 +38,15 @@ class SearchBy(Search):
     """
 
     def __init__(
-        self, optimizer: str, criterion: Any = None, *, tol: float = 0.1, class_weight: Any = "same"
+        self,
+        optimizer: str,
+        criterion: Any = None,
+        *,
+        tol: float = 0.1,
+        max_samples: float | None = None,
+        class_weight: Any = "same",
     ) -> None:
-        super().__init__(criterion, tol=tol, class_weight=class_weight)
+        super().__init__(criterion, tol=tol, max_samples=max_samples, class_weight=class_weight)
         self.optimizer = optimizer
 
     @property
