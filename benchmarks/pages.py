@@ -430,7 +430,7 @@ score of a grid search needs an outer cross-validation, too.
 ## Many rows
 
 With 500 landmarks, and 1000 for a million rows. A tenth of the labels of the synthetic table is
-flipped. The default call takes its own number of landmarks, and has boosted trees beside its kernels.
+flipped. The default call takes its own number of landmarks, and has trees beside its kernels.
 
 $large
 
