@@ -211,8 +211,11 @@ class _StagedSearch:
         return best
 
     def _tolerance_on(self, stage: HeldOutCriterion) -> float:
-        """Finer on subsamples of a kernel matrix: it costs little, and gives the curvature."""
-        if isinstance(stage, LowRankObjective):
+        """Finer on subsamples: it costs little, and gives the curvature.
+
+        On landmarks it costs more, and is for many hyper-parameters only, whose steps gain less.
+        """
+        if isinstance(stage, LowRankObjective) and len(stage.theta0) <= _FEW:
             return self.tolerance
         return self.tolerance * stage.n_samples / self.objective.n_samples
 
