@@ -62,5 +62,5 @@ plt.show()
 
 # %%
 # With all rows, time grows with the third power of their number. The default call changes to
-# landmarks beyond 5000 rows, and tries two kernels instead of four beyond 20,000. On landmarks,
-# time grows with the number of rows times the square of the number of landmarks.
+# landmarks beyond 5000 rows. On landmarks, time grows with the number of rows times the square of
+# the number of landmarks.

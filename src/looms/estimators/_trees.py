@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import ArrayBlocks
 from looms.lssvm._system import targets_as_columns
 
 #: Outputs of single trees that are in memory at once.
@@ -87,9 +88,9 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         """(n_samples, t) sums of the outputs of the trees."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        step = max(1, _NUMBERS // self.roots_.size)
-        blocks = [self._sums_of(X[start : start + step]) for start in range(0, len(X), step)]
-        return np.concatenate(blocks)
+        blocks = ArrayBlocks(X, size=max(1, _NUMBERS // self.roots_.size))
+        _, (sums,) = blocks.sweep(lambda rows: ((), (self._sums_of(rows),)))
+        return sums
 
     def _sums_of(self, X: Matrix) -> Array:
         values, children = X.ravel(), self.children_.ravel()

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from looms._optional import require
@@ -202,7 +203,10 @@ def _outputs(g: Graph, X: str, fitted: Any) -> str:
     for one in fitted.members_:
         if isinstance(one, EstimatorMember):
             by_nodes = isinstance(one.estimator, BoostedTrees)
-            parts.append(_of_trees(g, X, one) if by_nodes else _of_estimator(g, one))
+            values = _of_trees(g, X, one.estimator) if by_nodes else _of_estimator(g, one)
+            if one.classes is not None:
+                values = g("Sub", g("Mul", values, 2.0), 1.0)
+            parts.append(g("Mul", values, one.weight))
             continue
         Z, coefficients = as_expansion(dense(one.basis(fitted.X_fit_)), one.dual_coef, one.coef)
         alpha = targets_as_columns(coefficients)
@@ -216,7 +220,7 @@ def _outputs(g: Graph, X: str, fitted: Any) -> str:
 
 
 def _of_estimator(g: Graph, one: EstimatorMember) -> str:
-    """Weighted outputs of an estimator of scikit-learn, (m, t), by its own converter."""
+    """Numbers, or probabilities, of an estimator of scikit-learn, (m, t), by its own converter."""
     known = require("skl2onnx._supported_operators", "ONNX", extra="onnx")
     types = require("skl2onnx.common.data_types", "ONNX", extra="onnx")
     kind = known.sklearn_operator_name_map.get(type(one.estimator))
@@ -233,16 +237,12 @@ def _of_estimator(g: Graph, one: EstimatorMember) -> str:
     for name, kind in results.items():
         operator.outputs.append(g.scope.declare_local_variable(f"looms_{name}", kind))
     values = g.cast(operator.outputs[-1].onnx_name, g.dtype)
-    if one.classes is None:
-        return g("Mul", values, one.weight)
-    if len(one.classes) == 2:
-        values = g("Gather", values, np.array([1]), axis=1)
-    return g("Mul", g("Sub", g("Mul", values, 2.0), 1.0), one.weight)
+    two = one.classes is not None and len(one.classes) == 2
+    return g("Gather", values, np.array([1]), axis=1) if two else values
 
 
-def _of_trees(g: Graph, X: str, one: EstimatorMember) -> str:
-    """Weighted outputs of boosted trees, (m, t), a step down in all trees at once."""
-    trees = one.estimator
+def _of_trees(g: Graph, X: str, trees: BoostedTrees) -> str:
+    """The same of boosted trees, a step down in all of them at once."""
     shape = g("Concat", g("Gather", g("Shape", X), np.array([0])), np.array([1]), axis=0)
     at = g("Tile", trees.roots_.reshape(1, -1), shape)
     left, right = trees.children_.T
@@ -252,13 +252,10 @@ def _of_trees(g: Graph, X: str, one: EstimatorMember) -> str:
         at = g("Where", low, g("Gather", left, at), g("Gather", right, at))
     each = np.tile(np.eye(len(trees.baseline_)), (len(trees.roots_), 1))
     sums = g("Add", g("MatMul", g("Gather", trees.value_, at), each), trees.baseline_)
-    if one.classes is None:
-        return g("Mul", sums, one.weight)
-    if len(one.classes) == 2:
-        p = g("Sigmoid", g("Mul", sums, HALF))
-    else:
-        p = g("Softmax", g("Mul", sums, HALF), axis=1)
-    return g("Mul", g("Sub", g("Mul", p, 2.0), 1.0), one.weight)
+    if is_regressor(trees):
+        return sums
+    log_odds = g("Mul", sums, HALF)
+    return g("Sigmoid", log_odds) if each.shape[1] == 1 else g("Softmax", log_odds, axis=1)
 
 
 def _log_odds(g: Graph, f: str, slope: float | Array, intercept: float | Array) -> str:

@@ -288,9 +288,9 @@ def _doubled(
 
     objective = last = on_landmarks(_FIRST_RANK)
     point, doublings = tuned(objective), 0
-    while 2 * last.samples.n_samples <= most_landmarks(n):
-        if doublings == (_DOUBLINGS if last.samples.n_samples <= _FEW else 1):
-            break
+    while doublings < (
+        _DOUBLINGS if last.samples.n_samples <= _FEW else 1
+    ) and 2 * last.samples.n_samples <= most_landmarks(n):
         known, last = last.theta0, on_landmarks(2 * last.samples.n_samples)
         last.start_at(known)  # where half the landmarks ended
         more, doublings = tuned(last), doublings + 1
