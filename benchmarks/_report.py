@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from looms._speed import operations_per_second
 
 RESULTS = Path(__file__).parent / "results"
 DATA = Path(os.environ.get("LOOMS_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -83,6 +85,7 @@ def write_table(
 ) -> None:
     """Print a table and keep it as ``results/name.csv``, with command, commit and machine on top.
 
+    Of the machine it has the kernels of BLAS and its rate of dgemm, on the threads of the process.
     Of absolute paths in the command it has the last two parts.
     Versions of ``packages``, where they are installed, stand beside those of NumPy and so on.
     """
@@ -97,11 +100,17 @@ def write_table(
     command = f"python {script} {shlex.join(arguments)}".strip()
     installed = [f"{p} {metadata.version(p)}" for p in packages if find_spec(p) is not None]
     facts = " ".join([versions(), *installed])
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, {facts}"
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, {_blas()}, {facts}"
     RESULTS.mkdir(exist_ok=True)
     text = f"{header_line(command, machine)}\n{table.getvalue()}"
     (RESULTS / f"{name}.csv").write_text(text, encoding="utf-8")
     print(table.getvalue(), end="")
+
+
+def _blas() -> str:
+    """Kernels of the BLAS that NumPy calls, and its rate."""
+    kernels = [one.get("architecture", "") for one in threadpool_info() if one["user_api"] == "blas"]
+    return f"{'/'.join(dict.fromkeys(kernels))} dgemm {operations_per_second() / 1e9:.0f} Gflop/s"
 
 
 def header_line(*parts: str, commit: str | None = None) -> str:

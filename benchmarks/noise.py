@@ -38,6 +38,7 @@ from looms import (
     TabularRegressor,
 )
 from looms.diagnostics import case_deletion, influence, left_out_fits
+from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.folds import GapKFold
 from looms.report import cautions, feature_importance
 
@@ -263,6 +264,14 @@ def subjects() -> Iterator[Subject]:
     yield Subject(title, partial(scores_of_tables, TabularClassifier(SEVERAL)), **few)
     tabular = partial(scores_of_tables, TabularClassifier())
     yield Subject("TabularClassifier(), texts and gaps", tabular, share=0.2)
+    with_trees = TabularClassifier([*SEVERAL, BoostedTreesClassifier(0)])
+    title = f"TabularClassifier({SEVERAL} and boosted trees)"
+    yield Subject(title, partial(scores, with_trees, n=2 * N))
+    auto = partial(scores, TabularClassifier(), n=1100)
+    yield Subject("TabularClassifier(), 1100 rows", auto, share=0.3)
+    auto = partial(numbers_of_tables, TabularRegressor([*SEVERAL, BoostedTreesRegressor(0)]))
+    title = f"TabularRegressor({SEVERAL} and boosted trees), texts and gaps"
+    yield Subject(title, auto, **few)
     of_numbers = partial(numbers_of_tables, TabularRegressor(SEVERAL))
     yield Subject(f"TabularRegressor({SEVERAL}), texts and gaps", of_numbers, **few)
     for nested in (True, False):

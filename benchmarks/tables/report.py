@@ -55,7 +55,8 @@ def splits(store: Path, half: str, max_rows: int, methods: list[str] | None) -> 
     """Finished splits of one half with their measures, one row a method."""
     frame = pd.DataFrame(records(store)).drop_duplicates(list(KEYS), keep="last")
     names = [table.name for table in TABLES if table.half == half]
-    of_half = frame["table"].isin(names) & (frame["max_rows"] == max_rows)
+    rows = frame.groupby(SPLIT)["n_part"].transform("max").clip(upper=max_rows)
+    of_half = frame["table"].isin(names) & (frame["n_train"] == rows)
     if "failed" in frame:
         for _, row in frame[of_half & frame["failed"].notna()].iterrows():
             print(f"failed: {row['table']}, fold {row['fold']}, {row['method']}: {row['failed']}")

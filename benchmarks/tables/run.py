@@ -1,19 +1,20 @@
 """Repeated three-fold comparison of looms with its peers on the tables of the suite.
 
     OMP_NUM_THREADS=1 python -m benchmarks.tables.run [--half develop] [--repeats 10]
-        [--max-rows 2000] [--methods looms_rbf catboost ...] [--tables credit ...]
+        [--max-rows 2000] [--methods looms_rbf catboost ...] [--tables credit ...] [--evaluate]
 
 Protocol: that of TabArena. Folds are stratified for classes and drawn anew in each repeat; all
 methods see the same rows. At most ``--max-rows`` of the training part are used, drawn from it; all
 rows of the test part are predicted. Recorded are the log loss, the error rate, the area under the
 ROC curve for two classes, and the root mean squared error; seconds and CPU seconds of the fit,
-preparation of the columns included, and seconds of the predictions.
+preparation of the columns included, and seconds of the predictions; with ``--evaluate`` CPU seconds
+of the evaluation of those that have one.
 
 Tables come from ``prepare.py``. Choose and tune methods on the half "develop"; the other is for
 a final report, and is run only by its name.
 
-The store has a line of JSON for each table, repeat, fold, method, seed and number of rows. Lines
-are appended whole, so that the run can be killed: the same command goes on with what is missing or
+The store has a line of JSON for each table, repeat, fold, method, seed and number of training rows,
+so that a table which has fewer than ``--max-rows`` is run once. Lines are appended whole, so that the run can be killed: the same command goes on with what is missing or
 failed. Keep a store for each state of the code. Threads are those of OMP_NUM_THREADS, in one
 process. Methods whose package is missing are named and skipped.
 """
@@ -37,7 +38,7 @@ from benchmarks.tables.prepare import FOLDER, HALVES
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
-KEYS = ("table", "repeat", "fold", "method", "seed", "max_rows")
+KEYS = ("table", "repeat", "fold", "method", "seed", "n_train")
 N_FOLDS = 3
 
 
@@ -105,18 +106,24 @@ def evaluated(
     rows: tuple[np.ndarray, np.ndarray],
     n_classes: int,
     seed: int,
+    evaluates: bool,
 ) -> dict[str, Any]:
     """Figures and times of a method on a split."""
     (X, y), (train, test) = data, rows
     threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
-    facts = {"n_train": len(train), "n_test": len(test)}
+    facts: dict[str, Any] = {"n_test": len(test), "n_part": len(X) - len(test)}
     began, began_cpu = time.perf_counter(), time.process_time()
     machine = build(X.iloc[train], n_classes > 0, seed, threads).fit(X.iloc[train], y[train])
     facts["seconds"] = round(time.perf_counter() - began, 4)
     facts["cpu_seconds"] = round(time.process_time() - began_cpu, 4)
     began = time.perf_counter()
     result = figures(machine, X.iloc[test], y[test], n_classes)
-    return {**facts, "predict_seconds": round(time.perf_counter() - began, 4), **result}
+    facts["predict_seconds"] = round(time.perf_counter() - began, 4)
+    if evaluates and hasattr(machine, "evaluate"):
+        began_cpu = time.process_time()
+        machine.evaluate()
+        facts["evaluate_cpu_seconds"] = round(time.process_time() - began_cpu, 4)
+    return facts | result
 
 
 def main() -> None:
@@ -126,6 +133,7 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", help="names, default all of the half")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--max-rows", type=int, default=2000)
+    parser.add_argument("--evaluate", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--store", type=Path, help="default store.jsonl in the folder")
@@ -151,7 +159,7 @@ def main() -> None:
             n_classes = int(y.max()) + 1 if classifier else 0
             for fold, rows in enumerate(split(y, classifier, repeat, options.max_rows)):
                 for method in methods:
-                    key = (table.name, repeat, fold, method, options.seed, options.max_rows)
+                    key = (table.name, repeat, fold, method, options.seed, len(rows[0]))
                     if key in done:
                         continue
                     record = dict(zip(KEYS, key, strict=True)) | {"n_classes": n_classes}
@@ -159,7 +167,12 @@ def main() -> None:
                         warnings.simplefilter("ignore")  # of bounds, copies and iterations
                         try:
                             record |= evaluated(
-                                METHODS[method], (X, y), rows, n_classes, options.seed
+                                METHODS[method],
+                                (X, y),
+                                rows,
+                                n_classes,
+                                options.seed,
+                                options.evaluate,
                             )
                         except Exception as error:  # of any of the packages
                             record["failed"] = f"{type(error).__name__}: {error}"
