@@ -104,3 +104,9 @@ def few_pictures(request, monkeypatch):
 @pytest.fixture
 def all_pictures():
     """Name for `few_pictures`."""
+
+
+@pytest.fixture
+def three_folds(monkeypatch):
+    """Candidates are compared in three folds, as in the models that an evaluation fits."""
+    monkeypatch.setattr("looms.estimators._selection.folds_of_choice", lambda: 3)

@@ -251,7 +251,7 @@ def accuracy_score_of(y_true, y_predicted):
 
 
 @pytest.mark.slow
-def test_the_whole_choice_is_repeated():
+def test_the_whole_choice_is_repeated(three_folds):
     model = machine("numbers", candidates=["linear", "rbf"], combine="stack").fit(X, Y)
     nested = model.evaluate()._nested
     assert len(np.unique(nested.folds)) == 5

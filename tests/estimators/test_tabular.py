@@ -433,7 +433,7 @@ class TestColumns:
 
 
 class TestEvaluate:
-    def test_repeats_everything_without_each_fold(self, classifier):
+    def test_repeats_everything_without_each_fold(self, classifier, three_folds):
         scores = classifier.evaluate()
         units, rows = scores._nested.units, np.arange(N)
         p = np.empty((N, 2))
@@ -452,7 +452,7 @@ class TestEvaluate:
         assert scores.kind == "nested 5-fold"
         assert not scores.optimistic
 
-    def test_of_numbers_too(self, regressor):
+    def test_of_numbers_too(self, regressor, three_folds):
         scores = regressor.evaluate()
         predicted = np.empty(N)
         for left, out in zip(scores._nested.units, scores._nested.units.tested_by, strict=True):

@@ -47,7 +47,8 @@ def test_classes_are_those_of_scikit_learn_with_half_the_log_odds(y):
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr("looms.estimators._candidates.ROWS_OF_TREES", N)
+    for name in ("ROWS_OF_TREES", "ROWS_WITHOUT_RBF"):
+        monkeypatch.setattr(f"looms.estimators._candidates.{name}", N)
 
 
 @pytest.mark.slow

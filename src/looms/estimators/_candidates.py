@@ -11,10 +11,12 @@ from looms._checks import check_known, one_or_many
 from looms._typing import Array, Matrix
 from looms.blocks import RowBlocks
 from looms.estimators._classifier import Classifier
+from looms.estimators._folds import unfitted
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._regressor import Regressor
 from looms.estimators._selecting import SelectingModel
+from looms.estimators._selection import Selection
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel, is_estimator
@@ -23,11 +25,12 @@ from looms.selection._stack import COMBINATIONS
 #: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
 #: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
 AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
-#: Kernels that stand beside boosted trees, from so many rows on. On nine tables the stack has
-#: 0.967 × the error of that of kernels alone with 2000 rows, and 0.962 × with all of up to 6700;
-#: "rbf" gains nothing more. Of 500 rows trees gain half a percent [benchmarks/tables/README.md].
+#: Boosted trees stand beside them from so many rows on: a stack of 460 or 500 rows has 0.988 × the
+#: error, of fewer 0.997. From 1000 rows on "rbf" gains nothing beside them and is left out; the
+#: stack has 0.967 × the error of the four kernels with 2000 rows, and 0.962 × with all of up to
+#: 6700 [benchmarks/tables/README.md].
+ROWS_OF_TREES, ROWS_WITHOUT_RBF = 400, 1000
 BESIDE_TREES = ("linear", "ranked_laplacian", "weighted_matern12")
-ROWS_OF_TREES = 1000
 #: Rows beyond which the last one is left out: its search takes minutes.
 MANY_ROWS = 100_000
 
@@ -62,8 +65,14 @@ class Candidates(SelectingModel):
             return [one for one in some if not isinstance(as_kernel(one.kernel), Ranked)]
         if n < ROWS_OF_TREES:
             return tried
-        kernels = BESIDE_TREES[:2] if n > MANY_ROWS else BESIDE_TREES
-        return [*map(self._model, kernels), self._trees(random_state=0)]
+        if n >= ROWS_WITHOUT_RBF:
+            tried = [self._model(one) for one in BESIDE_TREES[: 2 if n > MANY_ROWS else None]]
+        return [*tried, self._trees(random_state=0)]
+
+    def _outside_folds(self, selection: Selection) -> Any:
+        """Several candidates are those of the fit, also those of "auto" with fewer rows."""
+        tried = selection.for_folds
+        return unfitted(self, **({"candidates": list(tried)} if len(tried) > 1 else {}))
 
     @property
     def _is_auto(self) -> bool:

@@ -29,7 +29,7 @@ from looms.estimators._encoding import (
     is_positive_first,
     threshold_and_loss,
 )
-from looms.estimators._folds import RowsOfFit, unfitted
+from looms.estimators._folds import RowsOfFit
 from looms.estimators._prevalence import ScoredClassifier
 from looms.estimators._selecting import SelectingModel
 from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class, warn_of_search
@@ -103,7 +103,7 @@ class Classifier(ScoredClassifier, SelectingModel):
         loss, threshold, calibrator = selection.choice.loss
         rule = {"threshold_": threshold, "calibrator_": calibrator}
         fitted = {"classes_": classes, **rule, **selection.attributes()}
-        self._set_fitted(_unfitted=unfitted(self), **fitted)
+        self._set_fitted(_unfitted=self._outside_folds(selection), **fitted)
         watcher.ends()
         warn_of_search(selection.choice, targets)
         warn_of_missed_precision(self.threshold, loss)

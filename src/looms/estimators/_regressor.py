@@ -19,7 +19,7 @@ from looms.criteria import PRESS
 from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
-from looms.estimators._folds import RowsOfFit, unfitted
+from looms.estimators._folds import RowsOfFit
 from looms.estimators._scored import ScoredRegressor
 from looms.estimators._selecting import SelectingModel
 from looms.estimators._warnings import warn_of_search
@@ -72,7 +72,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
         rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, _squared_error)
         selection = self._selection_on(rows, watcher)
-        self._set_fitted(_unfitted=unfitted(self), **selection.attributes())
+        self._set_fitted(_unfitted=self._outside_folds(selection), **selection.attributes())
         watcher.ends()
         warn_of_search(selection.choice, targets)
         return self

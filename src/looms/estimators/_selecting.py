@@ -28,6 +28,7 @@ from looms.estimators._folds import (
     RowsOfFit,
     takes_weight,
     tuned_in_outer_folds,
+    unfitted,
 )
 from looms.estimators._selection import MOST_IN_FOLDS, Selection, TunedInFolds, combined
 from looms.estimators._updates import UpdatableModel
@@ -149,10 +150,14 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
             by_value=on_grid,
         )
         selection = Selection(rows, units, choice, self.fit_intercept, self._tunes)
+        for_folds = [one._for_folds if one in kernels else one for one in candidates]
         if self._compares(X, kernels):
-            for_folds = [one._for_folds if one in kernels else one for one in candidates]
             selection = combined(self, selection, for_folds)
-        return replace(selection, seconds=time.perf_counter() - began)
+        return replace(selection, for_folds=for_folds, seconds=time.perf_counter() - began)
+
+    def _outside_folds(self, selection: Selection) -> Any:
+        """Unfitted model that `evaluate` fits without each fold; None if its folds are used up."""
+        return unfitted(self)
 
     def _options_on(self, rows: RowsOfFit, units: Units) -> dict[str, Any]:
         """Options of an objective of the rows."""

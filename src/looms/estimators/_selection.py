@@ -17,9 +17,9 @@ from looms.blocks import RowBlocks, rows_in_memory
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._folds import (
-    CHOICE_FOLDS,
     OUTER_FOLDS,
     RowsOfFit,
+    folds_of_choice,
     folds_or_units,
     predicted_without,
     tuned_without,
@@ -175,6 +175,7 @@ class Selection:
     searched : whether something was tuned or selected; all values were given if not.
     in_folds : predictions by candidates that were tuned without the row, compared or stacked by
         the others; held-out outputs are theirs. None if no folds compared them.
+    for_folds : the candidates as they are fitted without a fold.
     seconds : that model selection took.
     """
 
@@ -184,6 +185,7 @@ class Selection:
     fit_intercept: bool
     searched: bool
     in_folds: Nested | None = None
+    for_folds: Sequence[Any] = ()
     seconds: float = 0.0
 
     def attributes(self) -> dict[str, Any]:
@@ -272,7 +274,7 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
     in_folds: list[TunedInFolds] = []
     if not many:
         try:
-            outer = rows.outer_units(model.cv, selection.units, CHOICE_FOLDS)
+            outer = rows.outer_units(model.cv, selection.units, folds_of_choice())
         except ValueError as error:
             if model._stacks:
                 warn_of_no_stack(str(error).rstrip("."))

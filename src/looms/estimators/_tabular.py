@@ -24,6 +24,7 @@ from looms.estimators._folds import (
     predicted_without,
     rows_at,
     tuned_in_outer_folds,
+    unfitted,
 )
 from looms.estimators._scored import ScoredModel
 from looms.estimators._warnings import (
@@ -261,6 +262,11 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         if callbacks := getattr(self, "_skl_callbacks", ()):
             model.set_callbacks(*callbacks)
         return model
+
+    def _outside_folds(self, model: Candidates) -> Any:
+        """Unfitted model that `evaluate` fits without each fold, with the candidates of the fit."""
+        later = model._unfitted
+        return None if later is None else unfitted(self, candidates=later.candidates)
 
     def _of(self, model: Any) -> Self:
         """This model with another ``model_``, fitted to columns prepared in the same way."""

@@ -13,7 +13,6 @@ from looms._classes import with_ties
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._candidates import CandidatesClassifier
-from looms.estimators._folds import unfitted
 from looms.estimators._prevalence import ScoredClassifier
 from looms.estimators._scored import name_of
 from looms.estimators._tabular import Tabular, of_model
@@ -208,7 +207,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
         self._set_fitted(
             preprocessor_=preprocessor,
             model_=model,
-            _unfitted=unfitted(self),
+            _unfitted=self._outside_folds(model),
             _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
         )

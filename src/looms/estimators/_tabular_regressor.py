@@ -19,12 +19,14 @@ from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._candidates import CandidatesRegressor
-from looms.estimators._folds import unfitted
+from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._regressor import METHODS, Regressor, check_numbers
 from looms.estimators._scored import ScoredRegressor, name_of
 from looms.estimators._tabular import Tabular
 from looms.estimators._warnings import kept_warnings, told_of_time, warn
 from looms.held_out import HeldOut
+from looms.kernels import Linear
+from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
 from looms.scores import Scores
 from looms.selection._target_transforms import (
@@ -54,7 +56,7 @@ class TabularRegressor(ScoredRegressor, Tabular):
     target : str or list of str, default="auto"
         Transform of the target that is fitted, for numbers that are skewed or counts: "none",
         "sqrt", "log" (positive targets), "log1p" (log(1 + y)). A list selects the transform
-        whose held-out predictions with the first kernel of the candidates ("rbf" for "auto") have
+        whose held-out predictions with the first kernel of the candidates that is not linear have
         the smallest squared error on the scale of the target. "auto" compares those that the range
         of the targets admits: none; for positive targets also sqrt and log, for other nonnegative
         ones sqrt and log1p. Predictions are means, by Duan's smearing estimate [D83] with held-out
@@ -171,10 +173,9 @@ n_features_in_, feature_names_in_
         names, errors = self._admitted(targets, weight), dict[str, float]()
         with ExitStack() as stack:
             if len(names) > 1:
-                first = [] if model._is_auto else model._of_kernels[:1]
-                one = clone(model).set_params(candidates=first or ["rbf"])
-                vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
                 trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
+                one = clone(model).set_params(candidates=[_simple(model._candidates_for(trained))])
+                vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
                 (operations, n_arrays), (each, _) = model._cost_on(trained), one._cost_on(trained)
                 operations += len(names) * each
                 cost = operations, trained.shape[0], n_arrays, model._remedies_of_time
@@ -190,7 +191,7 @@ n_features_in_, feature_names_in_
             model_=model,
             transform_=name,
             transforms_=errors,
-            _unfitted=unfitted(self),
+            _unfitted=self._outside_folds(model),
             _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
         )
@@ -391,6 +392,13 @@ n_features_in_, feature_names_in_
 
     def _by_repetition(self) -> Array:
         return self._repeated
+
+
+def _simple(candidates: list[Any]) -> Any:
+    """The first candidate whose kernel is not linear, or else any kernel, or "rbf"; for folds."""
+    kernels = [one for one in candidates if isinstance(one, KernelRegressor)]
+    curved = [one for one in kernels if not isinstance(as_kernel(one.kernel), Linear)]
+    return [*(one._for_folds for one in [*curved, *kernels]), "rbf"][0]
 
 
 def _numbers(y: Any) -> Array:
