@@ -109,7 +109,9 @@ def write_table(
 
 def _blas() -> str:
     """Kernels of the BLAS that NumPy calls, and its rate."""
-    kernels = [one.get("architecture", "") for one in threadpool_info() if one["user_api"] == "blas"]
+    kernels = [
+        one.get("architecture", "") for one in threadpool_info() if one["user_api"] == "blas"
+    ]
     return f"{'/'.join(dict.fromkeys(kernels))} dgemm {operations_per_second() / 1e9:.0f} Gflop/s"
 
 

@@ -5,8 +5,8 @@ ones to test, 200 times. "fixed" is a machine whose values were not chosen by th
 the choice inside, each of its models chosen without the row that it leaves out, and "fine grid"
 twice as many widths to choose from; "folds" tunes anew by gradients without each of ten folds;
 "plain" does not, and "ard" chooses more by as many rows. "prepared" is as "folds", for a model of
-tables, whose columns are prepared anew without each fold; "trees" stacks "rbf" and boosted trees. Widths are in standard deviations of the
-noise; "candidates" are those of a grid.
+tables, whose columns are prepared anew without each fold; "trees" stacks "rbf" and boosted trees.
+Widths are in standard deviations of the noise; "candidates" are those of a grid.
 
 Claim checked: all but "plain" cover the nominal 0.9 or more, less two standard errors; 0.8 is what
 is guaranteed.

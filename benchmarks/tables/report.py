@@ -1,6 +1,6 @@
 """Ranks, error ratios and times of the methods on one half of the suite, from the store of run.py.
 
-    python -m benchmarks.tables.report [--half develop] [--max-rows 2000] [--methods ...]
+    python -m benchmarks.tables.report [--half develop] [--max-rows 500] [--methods ...]
 
 Three measures, each averaged over the splits of a table that all methods finished:
 
@@ -13,8 +13,9 @@ peers without its relatives.
 ``error_ratio`` is the geometric mean over tables of the measure to that of the best peer on that
 table, which no single peer reaches: it is below 1 for a method better than an oracle that picks
 the peer. Intervals are of 95 %, by 10,000 resamples of the tables. ``cpu_seconds`` are geometric
-means of the fits, ``cpu_ratio`` those to CatBoost. Writes ``results/tables_HALF.csv``, the
-measures of each table as ``tables_HALF_each.csv``, and the plot ``tables_HALF.png``.
+means of the fits, ``cpu_ratio`` those to CatBoost, ``evaluate_cpu_seconds`` of the evaluations.
+Writes ``results/tables_HALF_ROWS.csv``, the measures of each table as ``..._each.csv``,
+and the plot ``tables_HALF_ROWS.png``; ROWS are ``--max-rows``, or "all".
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from benchmarks._report import RESULTS, write_table
 from benchmarks.tables._list import TABLES
 from benchmarks.tables._methods import METHODS, PEERS
 from benchmarks.tables.prepare import FOLDER, HALVES
-from benchmarks.tables.run import KEYS, records
+from benchmarks.tables.run import ALL_ROWS, KEYS, records
 
 SPLIT = ["table", "repeat", "fold", "seed"]
 MEASURES = ("loss", "tabarena", "error")
@@ -48,6 +49,7 @@ HEADER = (
     "better_than_all_peers",
     "cpu_seconds",
     "cpu_ratio",
+    "evaluate_cpu_seconds",
 )
 
 
@@ -66,7 +68,8 @@ def splits(store: Path, half: str, max_rows: int, methods: list[str] | None) -> 
     frame = frame[of_half]
     if frame.empty:
         raise SystemExit(f"No splits of the half {half} with {max_rows} rows in {store}.")
-    frame = frame.reindex(columns=[*frame.columns.union(["rmse", "log_loss", "auc", "error"])])
+    optional = ["rmse", "log_loss", "auc", "error", "evaluate_cpu_seconds"]
+    frame = frame.reindex(columns=[*frame.columns.union(optional)])
     return frame.assign(
         loss=frame["log_loss"].fillna(frame["rmse"]),
         tabarena=(1.0 - frame["auc"]).fillna(frame["log_loss"]).fillna(frame["rmse"]),
@@ -87,7 +90,9 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def summary(measure: str, values: pd.DataFrame, cpu: pd.DataFrame) -> list[tuple]:
+def summary(
+    measure: str, values: pd.DataFrame, cpu: pd.DataFrame, evaluations: pd.Series
+) -> list[tuple]:
     """A row for each method."""
     peers = values[[name for name in PEERS if name in values]]
     ranks = values.rank(axis=1)
@@ -114,6 +119,7 @@ def summary(measure: str, values: pd.DataFrame, cpu: pd.DataFrame) -> list[tuple
                 float(np.exp(np.log(cpu[method] / cpu["catboost"]).mean()))
                 if "catboost" in cpu
                 else np.nan,
+                float(evaluations.get(method, np.nan)),
             )
         )
     return rows
@@ -142,7 +148,7 @@ def draw(rows: list[tuple], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=HALVES, default="develop")
-    parser.add_argument("--max-rows", type=int, default=2000)
+    parser.add_argument("--max-rows", type=int, default=ALL_ROWS, help="default all")
     parser.add_argument("--methods", nargs="+", choices=METHODS, help="default all in the store")
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--store", type=Path, help="default store.jsonl in the folder")
@@ -153,15 +159,18 @@ def main() -> None:
     left_out = sorted(set(frame["table"]) - set(cpu.index))
     if left_out:
         print(f"no split that all methods finished, left out: {', '.join(left_out)}")
+    log_seconds = np.log(frame["evaluate_cpu_seconds"])
+    evaluations = np.exp(log_seconds.groupby(frame["method"]).mean())
     rows, each = [], []
     for measure in MEASURES:
         values = by_table(frame, measure)
-        rows += summary(measure, values, cpu)
+        rows += summary(measure, values, cpu, evaluations)
         for name, own in values.iterrows():
             facts = frame[frame["table"] == name].iloc[0]
             each.append((measure, name, facts["n_train"], facts["n_classes"], *own))
     packages = ("lightgbm", "catboost", "xrfm")
-    name = f"tables_{options.half}"
+    most = "all" if options.max_rows == ALL_ROWS else options.max_rows
+    name = f"tables_{options.half}_{most}"
     header = ("measure", "table", "n_train", "n_classes", *cpu.columns)
     write_table(f"{name}_each", header, each, packages)
     write_table(name, HEADER, rows, packages)

@@ -14,9 +14,10 @@ Tables come from ``prepare.py``. Choose and tune methods on the half "develop"; 
 a final report, and is run only by its name.
 
 The store has a line of JSON for each table, repeat, fold, method, seed and number of training rows,
-so that a table which has fewer than ``--max-rows`` is run once. Lines are appended whole, so that the run can be killed: the same command goes on with what is missing or
-failed. Keep a store for each state of the code. Threads are those of OMP_NUM_THREADS, in one
-process. Methods whose package is missing are named and skipped.
+so that a table which has fewer than ``--max-rows`` is run once. Lines are appended whole, so that
+the run can be killed: the same command goes on with what is missing or failed. Keep a store for
+each state of the code. Threads are those of OMP_NUM_THREADS, in one process. Methods whose package
+is missing are named and skipped.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 KEYS = ("table", "repeat", "fold", "method", "seed", "n_train")
 N_FOLDS = 3
+ALL_ROWS = 10**9
 
 
 def records(store: Path) -> Iterator[dict[str, Any]]:
@@ -132,7 +134,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--tables", nargs="+", help="names, default all of the half")
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--max-rows", type=int, default=2000)
+    parser.add_argument("--max-rows", type=int, default=ALL_ROWS, help="default all")
     parser.add_argument("--evaluate", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=FOLDER)

@@ -59,8 +59,8 @@ class ModelRequest:
     candidates
         Kernels to compare or stack, such as linear,rbf: linear, rbf, ard, laplacian, matern12 and
         others, also after ranked_ (for columns with long tails) or weighted_ (by feature). Default
-        auto: linear, rbf, ranked_laplacian and weighted_matern12; from 1000 rows on boosted trees
-        in the place of rbf.
+        auto: linear, rbf, ranked_laplacian and weighted_matern12; from 400 rows on boosted trees
+        beside them, and from 1000 rows on without rbf.
     combine
         With several candidates: stack them (default), or keep the best, by five folds that each was
         tuned without.

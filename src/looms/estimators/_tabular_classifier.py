@@ -48,15 +48,16 @@ class TabularClassifier(ScoredClassifier, Tabular):
         their own (of which the kernel, its values, the loss, landmarks and search count); any
         classifier of scikit-learn, which is refitted in folds where kernels have closed forms.
         "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
-        "weighted_matern12". From 1000 rows on boosted trees, those of scikit-learn's
-        `HistGradientBoostingClassifier`, are in the place of "rbf", unless rows are sparse. Beyond
-        5000 rows kernels have landmarks, and beyond 100,000 the last one is left out.
+        "weighted_matern12". From 400 rows on boosted trees, those of scikit-learn's
+        `HistGradientBoostingClassifier`, stand beside them, unless rows are sparse, and from 1000
+        rows on in the place of "rbf". Beyond 5000 rows kernels have landmarks, and beyond 100,000
+        the last one is left out.
     combine : {"stack", "best"}, default="stack"
         Candidates of up to 2000 rows are tuned anew without each of five folds, on a quarter of the
         other rows (at least 200), and combined on the rows of these folds; those of more rows on
         the held-out predictions of the fit. "stack" weights the outputs of all, with the
-        nonnegative weights of the smallest log loss; "best" takes the one with the smallest loss of
-        the threshold.
+        nonnegative weights of the smallest log loss, which serve the error rate as well as weights
+        chosen for it; "best" takes the one with the smallest loss of the threshold.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
         Probability of the positive class above which it is predicted; or a rule, as for
         `KernelClassifier`: "balanced", "f1", "recall=0.9", "cost=1:5". More than two classes admit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from numbers import Real
@@ -129,8 +130,8 @@ class Model:
         self.candidates: list[Any] = own("candidates_", [])
         self.shares: Array | None = own("candidate_weights_") if self.candidates else None
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
-        tried = own("_candidates", ())
-        chosen = tried[own("best_index_", 0)] if tried else None
+        self._tried: Sequence[Any] = getattr(own("_unfitted") or fitted, "_candidates", ())
+        chosen = self._tried[own("best_index_", 0)] if self._tried else None
         self.prior: bool | None = chosen._options.prior if isinstance(chosen, OneKernel) else None
         self.transform: str | None = getattr(whole, "transform_", None)
         self.transforms: dict[str, float] = getattr(whole, "transforms_", {})
@@ -275,8 +276,8 @@ class Model:
         if not self.classification:
             of_scale = f" of {self.fitted_to}" if self.fitted_to else ""
             return CandidateLoss(f"{SCORES['rmse'].name}{of_scale}", "rmse")
-        tried = getattr(self.fitted, "_candidates", ())
-        points = self.tuning is None or all(getattr(one, "_on_grid", False) for one in tried)
+        on_grid = (getattr(one, "_on_grid", False) for one in self._tried)
+        points = self.tuning is None or all(on_grid)
         if self.candidates and points and not self.n_choice_folds:
             return CandidateLoss(str(self.criterion))
         given, rule = self.fitted.threshold, self.rule
