@@ -8,7 +8,7 @@ methods see the same rows. At most ``--max-rows`` of the training part are used,
 rows of the test part are predicted. Recorded are the log loss, the error rate, the area under the
 ROC curve for two classes, and the root mean squared error; seconds and CPU seconds of the fit,
 preparation of the columns included, and seconds of the predictions; with ``--evaluate`` CPU seconds
-of the evaluation of those that have one.
+of the evaluation, of those that have one, in the first fold.
 
 Tables come from ``prepare.py``. Choose and tune methods on the half "develop"; the other is for
 a final report, and is run only by its name.
@@ -174,7 +174,7 @@ def main() -> None:
                                 rows,
                                 n_classes,
                                 options.seed,
-                                options.evaluate,
+                                options.evaluate and fold == 0,
                             )
                         except Exception as error:  # of any of the packages
                             record["failed"] = f"{type(error).__name__}: {error}"

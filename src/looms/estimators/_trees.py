@@ -17,8 +17,8 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks
 from looms.lssvm._system import targets_as_columns
 
-#: Outputs of single trees that are in memory at once.
-_NUMBERS = 1 << 20
+#: Outputs of single trees that are in memory at once: arrays of a megabyte, which stay in the cache.
+_NUMBERS = 1 << 17
 #: Rounds of boosting: a hundred as in scikit-learn, and from 10,000 rows on one for each hundred of
 #: them, which is best for 10,000 to 40,000 noisy rows; more make predictions slow.
 _ROWS_PER_ROUND, _LEAST_ROUNDS, _MOST_ROUNDS = 100, 100, 300
