@@ -79,7 +79,7 @@ class ScoreKind:
         Examples
         --------
         >>> low, high = ScoreKind(False, 0.0, 1.0).interval(1.0, 0.0, 2.0, 60)
-        >>> round(low, 4), high
+        >>> round(low, 4), round(high, 4)
         (0.9375, 1.0)
         """
         ends = [end for end in (self.low, self.high) if np.isfinite(end)]
