@@ -67,13 +67,14 @@ def test_figures_by_hand(two_classes):
     result = looms.assess(LogisticRegression(), *two_classes, 10, random_state=0)
     scores = result.table["roc_auc"].to_numpy()
     assert result.mean["roc_auc"] == scores.mean()
-    error = np.sqrt((1 / 10 + 6 / 54) * scores.var(ddof=1))
+    error = np.sqrt((1 / 10 + 2 * 6 / 54) * scores.var(ddof=1))
     assert result.standard_error["roc_auc"] == pytest.approx(error)
-    low, high = stats.t.interval(0.9, 9, scores.mean(), error)
-    assert high > 1  # which no area is
-    assert result.interval(0.9).loc["roc_auc"].tolist() == pytest.approx([low, 1.0])
-    low, high = stats.t.interval(0.5, 9, scores.mean(), error)
-    assert result.interval(0.5).loc["roc_auc"].tolist() == pytest.approx([low, high])
+    t = stats.t.ppf(0.95, 9)
+    low, high = result.interval(0.9).loc["roc_auc"]
+    assert low < scores.mean() < high < 1
+    for p in (low, high):  # where a share's own error would be t times less than its distance
+        own = error * np.sqrt(p * (1 - p) / (scores.mean() * (1 - scores.mean())))
+        assert abs(p - scores.mean()) == pytest.approx(t * own)
     with pytest.raises(ValueError, match="level"):
         result.interval(95)
 
@@ -412,6 +413,17 @@ def test_random_state_objects(two_classes):
     assert results[0].random_state == results[1].random_state != results[2].random_state
 
 
+def test_an_interval_has_a_width_though_every_row_is_right():
+    X, y = np.repeat([[0.0], [1.0]], 30, axis=0), np.repeat([0, 1], 30)
+    for groups, n in ((None, 60), (np.arange(60) // 3, 20)):
+        result = looms.assess(LogisticRegression(), X, y, 10, groups=groups, random_state=0)
+        assert result.n_units == n
+        square = stats.t.ppf(0.975, 9) ** 2
+        for name in result.scores:
+            assert result.mean[name] == 1.0
+            assert result.interval().loc[name].tolist() == pytest.approx([n / (n + square), 1.0])
+
+
 # Comparison ----------------------------------------------------------------------
 
 
@@ -478,7 +490,7 @@ def test_columns_of_a_summary_stay_apart_for_large_numbers():
         for name, splits in {"a": scores, "b": scores[::-1]}.items()
     }
     *_, mean = made["a"].summary().splitlines()
-    assert re.split(" {2,}", mean)[:3] == ["rmse", "16968", "18759"]
+    assert re.split(" {2,}", mean)[:3] == ["rmse", "16968", "20393"]
     assert re.fullmatch(r"rmse( {3,}\S+){2} {3,}-?\d+ to \d+", mean)
     *_, difference = Comparison(made).summary().splitlines()
     assert re.fullmatch(r"rmse, a − b( {3,}\S+){2} {3,}-\d+ to \d+ {3,}1.000", difference)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer, mean_absolute_error
 from sklearn.svm import SVC, LinearSVC
 
 import looms
-from looms.assessment._scoring import default_scoring, kind_of, smaller_is_better
+from looms.assessment._scoring import ScoreKind, default_scoring, kind_of, smaller_is_better
 from looms.estimators._metrics import named_scorer, scorers_of
 
 
@@ -63,6 +64,40 @@ INF = np.inf
 def test_kinds(scorer, smaller, low, high):
     kind = kind_of(scorer)
     assert (kind.smaller_is_better, kind.low, kind.high) == (smaller, low, high)
+
+
+@pytest.mark.parametrize("right", [0, 7, 30])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 0.0), (2.0, 5.0)])
+def test_interval_of_a_share_is_wilsons(right, low, high):
+    share, scale = right / 30, high - low
+    error = scale * np.sqrt(share * (1 - share) / 30)
+    wilson = stats.binomtest(right, 30).proportion_ci(0.9, method="wilson")
+    args = low + scale * share, error, stats.norm.ppf(0.95), 30
+    found = ScoreKind(None, low, high).interval(*args)
+    assert found == pytest.approx([low + scale * p for p in wilson])
+
+
+def test_no_share_is_known_better_than_from_its_rows():
+    of_less = ScoreKind(None, 0.0, 1.0).interval(0.2, 1e-9, 2.0, 60)
+    of_rows = ScoreKind(None, 0.0, 1.0).interval(0.2, np.sqrt(0.2 * 0.8 / 60), 2.0, 60)
+    assert of_less == pytest.approx(of_rows)
+    assert ScoreKind(None, 0.0, 1.0).interval(1.0, 0.0, 2.0, INF) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, INF), (-INF, 1.0), (-INF, 0.0)])
+def test_interval_beside_one_end(low, high):
+    end, sign = (low, 1) if np.isfinite(low) else (high, -1)
+    found = np.array(ScoreKind(None, low, high).interval(end + sign * 0.5, 0.1, 2.0, 60))
+    assert found[0] < found[1]
+    logs = np.sort(np.log(sign * (found - end)))
+    assert logs == pytest.approx(np.log(0.5) + np.array([-0.4, 0.4]))  # of log 0.5 ± 0.1 / 0.5
+    assert ScoreKind(None, low, high).interval(end, 0.0, 2.0, 60) == (end, end)
+    widest = ScoreKind(None, low, high).interval(end + sign * 0.5, 1.0, 1e6, 60)
+    assert sorted(np.abs(widest)) == [abs(end), INF]
+
+
+def test_interval_without_ends():
+    assert ScoreKind().interval(0.5, 0.1, 2.0, 60) == pytest.approx((0.3, 0.7))
 
 
 @pytest.mark.slow

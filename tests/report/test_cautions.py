@@ -32,7 +32,6 @@ from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
-from looms.report._choice import near_baseline
 from looms.report._near_rows import scores_without_near
 from looms.report.model import model_of
 from looms.report.text import heading, plus_minus, score
@@ -711,10 +710,10 @@ def test_samples_drawn_one_by_one_are_no_clusters(n):
         assert scores_without_near(model_of(quietly(model, X, y))) is None
 
 
-@pytest.mark.parametrize(("by", "told"), [(1.0, False), (1.3, True), (2.0, False)])
+@pytest.mark.parametrize(("by", "told"), [(1.0, True), (2.0, False)])
 @pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])
-def test_an_interval_that_ends_near_the_baseline(points, name, by, told):
-    """Of ten splits, each 0.1 from their mean: standard error 0.048, half of the interval 0.11."""
+def test_an_interval_of_splits_that_holds_the_baseline(points, name, by, told):
+    """Of ten splits, each 0.1 from their mean: standard error 0.06, half of the interval 0.13."""
     splits = tuple(SplitResult(k, 90, 10, {name: 0.5 + 0.1 * (by + (-1) ** k)}) for k in range(10))
     made = Assessment(splits, None, (name,), "shuffle", 0, "a machine")
     # The caution of a fit is that of the splits, whatever the fit says.
@@ -722,8 +721,5 @@ def test_an_interval_that_ends_near_the_baseline(points, name, by, told):
     for X, y in (points, (noise, np.arange(20) % 2)):
         model = KernelClassifier(mu=1e-3, calibration=None).fit(X, y)
         remark = titles(model, assessment=made).get("May be no better than the baseline")
-        assert (remark is not None) == (by == 1.0)
+        assert (remark is not None) == told
         assert remark is None or "of outer splits" in remark[1]
-    found = [each["title"] for each in near_baseline(made, n_classes=2)]
-    assert found == ["Close to the baseline"] * told
-    assert not list(near_baseline(replace(made, method="bootstrap"), n_classes=2))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_classifier
 
 from looms.assessment._bootstrap632 import out_of_bag
@@ -369,6 +370,7 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
         if resamples
         else None,
         n_samples=len(experiment.y),
+        n_units=len(np.unique(experiment.units)),
         estimator_key=estimator_key(experiment.estimator),
         grouped=experiment.groups is not None and experiment.splits[0].method != "forward",
     )

@@ -63,6 +63,10 @@ class Comparison:
         with J − 1 degrees of freedom, where d are the differences of the score in the J splits
         in which neither estimator raised [1]_.
 
+        The level holds for estimators that learn alike from the same columns. Of two equally good
+        ones with columns of their own, 60 rows and 100 splits, up to 11 of 100 tests find a
+        difference at p < 0.05 (benchmarks/assess_intervals.py).
+
         Parameters
         ----------
         level : float, default=0.95

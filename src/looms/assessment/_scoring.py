@@ -54,6 +54,50 @@ class ScoreKind:
     low: float = -np.inf
     high: float = np.inf
 
+    def interval(self, value: float, error: float, t: float, n: float) -> tuple[float, float]:
+        r"""Confidence interval that stays within the range.
+
+        Between two ends it is Wilson's [1]_ of N rows,
+
+        .. math:: \left\{p : |v - p| \le t \sqrt{(p - low) (high - p) / N}\right\}, \quad
+            N = \min\left(n, \frac{(v - low) (high - v)}{\mathrm{error}^2}\right),
+
+        so that it has a width even if all rows are right. With one end it is v ± t error by the
+        delta method for the logarithm of the distance to that end; without ends, v ± t error.
+
+        Parameters
+        ----------
+        value, error : estimate v and its standard error.
+        t : quantile, standard errors to either side.
+        n : number of independent rows, or infinity.
+
+        References
+        ----------
+        .. [1] Wilson (1927), Probable inference, the law of succession, and statistical
+           inference, JASA 22.
+
+        Examples
+        --------
+        >>> low, high = ScoreKind(False, 0.0, 1.0).interval(1.0, 0.0, 2.0, 60)
+        >>> round(low, 4), round(high, 4)
+        (0.9375, 1.0)
+        """
+        ends = [end for end in (self.low, self.high) if np.isfinite(end)]
+        if not ends:
+            return value - t * error, value + t * error
+        if len(ends) == 1:
+            distance = value - ends[0]
+            with np.errstate(over="ignore"):
+                factor = float(np.exp(t * error / abs(distance))) if distance else 1.0
+            near, far = ends[0] + distance / factor, ends[0] + distance * factor
+            return min(near, far), max(near, far)
+        product = (value - self.low) * (self.high - value)
+        k = t**2 * np.maximum(error**2 / product if product else 0.0, 1.0 / n)
+        center = value + k * (self.low + self.high) / 2.0
+        half = np.sqrt(k * product + (k * (self.high - self.low) / 2.0) ** 2)
+        low, high = (float((center + side * half) / (1.0 + k)) for side in (-1, 1))
+        return max(low, self.low), min(high, self.high)  # despite rounding
+
 
 def smaller_is_better(scorer: S) -> S:
     """Decorator for scorers ``(estimator, X, y)`` whose smaller values are better.

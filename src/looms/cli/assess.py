@@ -17,7 +17,6 @@ from looms.cli._output import (
     check_can_write,
     check_can_write_csv,
     csv_text,
-    show_cautions,
     show_json,
     to_stdout,
     warning,
@@ -28,7 +27,6 @@ from looms.cli._progress import Meter
 from looms.cli._request import ModelRequest
 from looms.cli._scores import facts_of
 from looms.cli.fit import PAGE, check_report, train, write_report
-from looms.report._choice import near_baseline
 from looms.report.scores import outer
 from looms.report.text import plain
 
@@ -145,8 +143,6 @@ def assess(
             write_report(report, facts)
     finally:
         show_result(result, request, json)
-    if result.classification:
-        show_cautions(list(near_baseline(result, len(set(y)))))
 
 
 @command

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from looms._scores import SCORES
 from looms._words import count, digits
 from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment, ScoreEstimate
@@ -98,8 +97,6 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
                 f"{' Quote the outer estimate.' * quotes_splits(model, assessment)}",
             )
             break  # one score tells it
-        if model.classification:
-            yield from near_baseline(assessment, len(model.classes))
         if assessment.failures:
             first = next(iter(assessment.failures.values()))
             yield serious(
@@ -132,25 +129,6 @@ def beside_baselines(
     known = [name for name in baselines if name in assessment.scores]
     each = [(name, assessment.estimate(name), baselines[name]) for name in known]
     return [one for one in each if np.isfinite(one[1].low)]
-
-
-def near_baseline(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
-    """Caution if an interval of outer splits excludes the baseline by less than a standard error.
-
-    The correction for shared rows ignores that models of nearly the same rows err together, so
-    the intervals are too narrow (benchmarks/assess_intervals.py).
-    """
-    if assessment.method == "bootstrap":
-        return
-    for name, estimate, baseline in beside_baselines(assessment, n_classes):
-        if 0 < estimate.low - baseline < estimate.standard_error:
-            yield note(
-                "Close to the baseline",
-                f"The interval of the {SCORES[name].name} ends near the baseline, {baseline:.3g}. "
-                "Models of different splits share most of their rows and err together, which the "
-                "interval ignores: on pure noise it excludes the baseline more often than its "
-                "level says.",
-            )
 
 
 def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
