@@ -17,7 +17,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks
 from looms.lssvm._system import targets_as_columns
 
-#: Outputs of single trees that are in memory at once: arrays of a megabyte, which stay in the cache.
+#: Outputs of single trees in memory at once: arrays of a megabyte, which stay in the cache.
 _NUMBERS = 1 << 17
 #: Rounds of boosting: a hundred as in scikit-learn, and from 10,000 rows on one for each hundred of
 #: them, which is best for 10,000 to 40,000 noisy rows; more make predictions slow.
