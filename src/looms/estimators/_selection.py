@@ -291,7 +291,13 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
             for k, fit in fits.items()
         ]
     y = choice.fit.loo.y
-    outputs = np.array([one.outputs for one in in_folds or (fit.decided for fit in fits.values())])
+    scaled = in_folds
+    if rows.classes and in_folds:
+        scaled = [
+            replace(one, outputs=_at_least_as_spread(one.outputs, fit.decided.outputs))
+            for one, fit in zip(in_folds, fits.values(), strict=True)
+        ]
+    outputs = np.array([one.outputs for one in scaled or (fit.decided for fit in fits.values())])
     evaluated = [*fits]
     tried = [choice.candidates[k] for k in evaluated]
     sizes = np.array([np.inf if is_estimator(one.kernel) else len(one.params) for one in tried])
@@ -317,11 +323,26 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
         choice = choice.combined(weights, losses, rows.loss(HeldOut(y, summed)))
         return replace(selection, choice=choice)
     of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
-    stack = TunedInFolds.stacked(in_folds, np.array(of_folds))
-    choice = choice.combined(weights, losses, rows.loss(HeldOut(y, stack.outputs)))
+    stack, on_scale = (
+        TunedInFolds.stacked(some, np.array(of_folds)) for some in (in_folds, scaled)
+    )
+    choice = choice.combined(weights, losses, rows.loss(HeldOut(y, on_scale.outputs)))
     rules = stack.rules(choice.fit.loo.y, rows) if rows.classes else None
     nested = stack.nested(rows, choice.fit.loo.y, rules, whole=False)
     return replace(selection, choice=choice, in_folds=nested)
+
+
+def _at_least_as_spread(outputs: Array, of_fit: Array) -> Array:
+    """Outputs in folds, with no less spread about their mean than held-out outputs of the fit.
+
+    Models without a fold may be tuned to hardly any output, above all of noise. A calibrator of
+    such outputs would be steep, and the model of all rows too sure.
+    """
+    center = outputs.mean(axis=0)
+    spread, own = np.std(of_fit - of_fit.mean(axis=0)), np.std(outputs - center)
+    if not 0 < own < spread:
+        return outputs
+    return np.asarray(center + (spread / own) * (outputs - center))
 
 
 def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
