@@ -22,8 +22,6 @@ from typing import Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from looms._speed import operations_per_second
-
 RESULTS = Path(__file__).parent / "results"
 DATA = Path(os.environ.get("LOOMS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -109,6 +107,8 @@ def write_table(
 
 def _blas() -> str:
     """Kernels of the BLAS that NumPy calls, and its rate."""
+    from looms._speed import operations_per_second
+
     kernels = [
         one.get("architecture", "") for one in threadpool_info() if one["user_api"] == "blas"
     ]

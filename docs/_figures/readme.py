@@ -22,7 +22,7 @@ FOLDER = ROOT / "docs" / "_static"
 #: Ink and paper of each theme.
 THEMES = {"light": ("#222832", "#ffffff"), "dark": ("#ced6dd", "#14181e")}
 TEAL, ORANGE, GRAY = "#0e8a94", "#e0662e", "#8a939b"
-OTHERS = ["lightgbm", "xrfm", "svc_grid", "nystroem_ridge", "linear"]
+OTHERS = ["hist_gradient_boosting", "lightgbm", "xrfm", "svc_grid", "nystroem_ridge", "linear"]
 
 
 def chosen(ax: Axes, ink: str, losses: np.ndarray) -> None:
