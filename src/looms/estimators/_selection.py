@@ -12,9 +12,10 @@ from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
 from looms._classes import class_factors, class_indices, with_ties
+from looms._scores import class_baselines
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.calibration._calibrators import Calibrator
+from looms.calibration._calibrators import Calibrator, class_probabilities
 from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._folds import (
     OUTER_FOLDS,
@@ -291,13 +292,8 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
             for k, fit in fits.items()
         ]
     y = choice.fit.loo.y
-    scaled = in_folds
-    if rows.classes and in_folds:
-        scaled = [
-            replace(one, outputs=_at_least_as_spread(one.outputs, fit.decided.outputs))
-            for one, fit in zip(in_folds, fits.values(), strict=True)
-        ]
-    outputs = np.array([one.outputs for one in scaled or (fit.decided for fit in fits.values())])
+    decided = np.array([fit.decided.outputs for fit in fits.values()])
+    outputs = np.array([one.outputs for one in in_folds]) if in_folds else decided
     evaluated = [*fits]
     tried = [choice.candidates[k] for k in evaluated]
     sizes = np.array([np.inf if is_estimator(one.kernel) else len(one.params) for one in tried])
@@ -323,26 +319,27 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
         choice = choice.combined(weights, losses, rows.loss(HeldOut(y, summed)))
         return replace(selection, choice=choice)
     of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
-    stack, on_scale = (
-        TunedInFolds.stacked(some, np.array(of_folds)) for some in (in_folds, scaled)
-    )
-    choice = choice.combined(weights, losses, rows.loss(HeldOut(y, on_scale.outputs)))
+    stack = TunedInFolds.stacked(in_folds, np.array(of_folds))
+    loss = rows.loss(HeldOut(y, stack.outputs))
+    if loss.calibrator is not None:
+        # Models without a fold may be tuned to hardly any output, above all of noise: a calibrator
+        # of such outputs is steep, and the model of all rows would be too sure.
+        of_fit = HeldOut(y, np.tensordot(weights[evaluated], decided, axes=1))
+        if _worse_than_shares(loss.calibrator, of_fit, rows.own(rows.weight)):
+            loss = rows.loss(of_fit)._replace(value=loss.value)
+    choice = choice.combined(weights, losses, loss)
     rules = stack.rules(choice.fit.loo.y, rows) if rows.classes else None
     nested = stack.nested(rows, choice.fit.loo.y, rules, whole=False)
     return replace(selection, choice=choice, in_folds=nested)
 
 
-def _at_least_as_spread(outputs: Array, of_fit: Array) -> Array:
-    """Outputs in folds, with no less spread about their mean than held-out outputs of the fit.
-
-    Models without a fold may be tuned to hardly any output, above all of noise. A calibrator of
-    such outputs would be steep, and the model of all rows too sure.
-    """
-    center = outputs.mean(axis=0)
-    spread, own = np.std(of_fit - of_fit.mean(axis=0)), np.std(outputs - center)
-    if not 0 < own < spread:
-        return outputs
-    return np.asarray(center + (spread / own) * (outputs - center))
+def _worse_than_shares(calibrator: Calibrator, held_out: HeldOut, weight: Array) -> bool:
+    """True if the probabilities of held-out outputs have a larger log loss than class shares."""
+    labels = class_indices(held_out.y)
+    p = class_probabilities(calibrator, held_out.outputs)[np.arange(len(labels)), labels]
+    with np.errstate(divide="ignore"):
+        loss = -np.average(np.log(p), weights=weight)
+    return bool(loss > class_baselines(labels, weight)["log_loss"])
 
 
 def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
