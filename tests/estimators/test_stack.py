@@ -250,6 +250,7 @@ def accuracy_score_of(y_true, y_predicted):
     return np.mean(y_true == y_predicted)
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts class")
 @pytest.mark.parametrize("seed", [49, 131])
 def test_of_noise_no_probability_is_sure_where_models_in_folds_have_hardly_any_output(seed):
     rng = np.random.default_rng(seed)
