@@ -6,12 +6,11 @@ for 20,000 new rows at once; "milliseconds" is of one row; "peak_gb" is of the p
 included, and "megabytes" the size of the model: looms' own file, the ONNX graph, or a pickle.
 "auto" is the stack of `TabularClassifier`; "onnx" its graph in onnxruntime.
 
-    python benchmarks/prediction.py
+    OMP_NUM_THREADS=1 python benchmarks/prediction.py
 """
 
 from __future__ import annotations
 
-import os
 import pickle
 import tempfile
 from pathlib import Path
@@ -102,7 +101,6 @@ def row(method: str) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes to come
     rows = []
     for method in METHODS:
         (rate, milliseconds, size), peak = in_fresh_process(row, method)

@@ -107,6 +107,9 @@ def all_pictures():
 
 
 @pytest.fixture
-def three_folds(monkeypatch):
+def three_folds():
     """Candidates are compared in three folds, as in the models that an evaluation fits."""
-    monkeypatch.setattr("looms.estimators._selection.folds_of_choice", lambda: 3)
+    from looms.estimators._folds import few_choice_folds
+
+    with few_choice_folds():
+        yield

@@ -7,7 +7,8 @@
     python -m benchmarks.tables.yardsticks
 
 The splits are drawn as TabArena draws its own, three folds, in ten repeats for up to 2500 rows and
-in three for more, but are not the same. ``published`` is the best of all its methods, most of them
+in three for more, but are not the same. churn and splice are of the half that the defaults of looms
+were chosen on. ``published`` is the best of all its methods, most of them
 tuned for hours and ensembled, some on a GPU: Erickson et al. (2025), TabArena, arXiv:2506.16791,
 by its site in 2025. ``spread`` is the standard deviation over repeats.
 """

@@ -100,6 +100,11 @@ def test_interval_without_ends():
     assert ScoreKind().interval(0.5, 0.1, 2.0, 60) == pytest.approx((0.3, 0.7))
 
 
+@pytest.mark.parametrize("ends", [(), (0.0,), (0.0, 1.0)])
+def test_interval_of_an_unknown_error(ends):
+    assert np.isnan(ScoreKind(None, *ends).interval(0.0, np.nan, 2.0, 60)).all()
+
+
 @pytest.mark.slow
 def test_directions_are_told_or_not(two_classes):
     scoring = {"wrong": rate, "yes": share_of_yes, "right": "accuracy"}

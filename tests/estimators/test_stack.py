@@ -261,6 +261,15 @@ def test_of_noise_no_probability_is_sure_where_models_in_folds_have_hardly_any_o
 
 
 @pytest.mark.slow
+def test_three_folds_that_leave_too_few_groups_become_five():
+    groups, X_few = np.arange(54) // 3, X[:54]
+    model = CandidatesRegressor(["linear", "rbf"], cv="1x10").fit(X_few, Y[:54], groups=groups)
+    assert model.choice_units_.n_units == 5
+    for members in model.evaluate()._nested.models:
+        assert len(members) > 1
+
+
+@pytest.mark.slow
 def test_the_whole_choice_is_repeated(three_folds):
     model = machine("numbers", candidates=["linear", "rbf"], combine="stack").fit(X, Y)
     nested = model.evaluate()._nested

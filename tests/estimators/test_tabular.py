@@ -573,6 +573,14 @@ class TestTarget:
         assert regressor.transform_ == min(regressor.transforms_, key=regressor.transforms_.get)
         assert set(regressor.transforms_) == {"none", "sqrt", "log"}
 
+    def test_transforms_are_compared_with_the_first_kernel_that_is_not_linear(self):
+        table, y = TABLE[["size"]], np.exp(2 * np.sin(3 * TABLE["size"].fillna(0)))
+        errors = [
+            TabularRegressor(names).fit(table, y).transforms_
+            for names in (["linear", "rbf"], ["rbf", "linear"], ["linear"])
+        ]
+        assert errors[0] == errors[1] != errors[2]
+
     @pytest.mark.parametrize("name", ["sqrt", "log", "log1p"])
     def test_is_transformed_back_by_smearing(self, name):
         forward = {"sqrt": np.sqrt, "log": np.log, "log1p": np.log1p}[name]

@@ -14,7 +14,7 @@ from looms.estimators import _trees
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.folds import GapKFold
-from looms.kernels import Linear, Ranked, Weighted
+from looms.kernels import RBF, Linear, Ranked, Weighted
 
 N = 160
 RNG = np.random.default_rng(0)
@@ -65,7 +65,9 @@ class TestBesideKernels:
         assert [type(one) for one in kernels] == [Linear, Ranked, Weighted]
         assert isinstance(trees, BoostedTreesClassifier | BoostedTreesRegressor)
         assert model.candidate_weights_[-1] > 0
-        model.evaluate()
+        nested = model.evaluate()._nested
+        for one in nested.models:  # which have fewer rows than trees are from
+            assert (len(one.candidates_), one.model_.choice_units_.n_units) == (4, 3)
         model.save(tmp_path / "model.looms")
         loaded = looms.load(tmp_path / "model.looms")
         assert (loaded.predict(NEW) == model.predict(NEW)).all()
@@ -73,6 +75,11 @@ class TestBesideKernels:
         fewer = Model().fit(X[1:], y[1:])
         assert len(fewer.candidates_) == 4
         assert not any(hasattr(one.kernel, "fit") for one in fewer.candidates_)
+
+    def test_of_fewer_rows_beside_four_kernels(self, monkeypatch):
+        monkeypatch.setattr("looms.estimators._candidates.ROWS_WITHOUT_RBF", N + 1)
+        kinds = [type(one.kernel) for one in TabularRegressor().fit(X, Y).candidates_]
+        assert kinds == [Linear, RBF, Ranked, Weighted, BoostedTreesRegressor]
 
     def test_not_of_sparse_rows(self):
         model = TabularRegressor(preprocess=None).fit(csr_array(X), Y)

@@ -350,6 +350,12 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
     if lacks_whole or not results.keys() - {WHOLE}:
         return None
     done = [split for split in experiment.splits if split.index in results]
+    tested = np.zeros(len(experiment.y), dtype=bool)
+    for split in done:
+        if split.index != WHOLE:
+            tested[experiment.rows(split)[1]] = True
+    if experiment.weight is not None:
+        tested &= experiment.weight > 0
     resamples = [
         (*experiment.rows(split), results[split.index])
         for split in done
@@ -370,7 +376,7 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
         if resamples
         else None,
         n_samples=len(experiment.y),
-        n_units=len(np.unique(experiment.units)),
+        n_units=len(np.unique(experiment.units[tested])),
         estimator_key=estimator_key(experiment.estimator),
         grouped=experiment.groups is not None and experiment.splits[0].method != "forward",
     )

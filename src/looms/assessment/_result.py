@@ -99,7 +99,7 @@ class Assessment:
     n_samples : int or None
         Number of rows that were split; None if that is not known.
     n_units : int or None
-        The same, with rows that were kept together counted as one.
+        Number of rows that splits tested; of groups of rows that were kept together, if any.
 
     Examples
     --------
@@ -224,10 +224,11 @@ class Assessment:
         are; on a logarithmic scale where the range has one end, as that of "rmse"; and symmetric
         otherwise. NaN for fewer than two splits or 20 resamples.
 
-        In simulations of random splits and folds of 30 to 120 rows, at most 6 of 100 intervals of
-        95 % missed it, often 2 or 3 (benchmarks/assess_intervals.py), but up to 9 of 100 for areas
-        in ten test parts with one or two rows of a class. "r2" needs larger test parts than three
-        rows: its mean over such parts does not settle.
+        In simulations of random splits and folds of 30 to 120 rows, with least-squares models of
+        given values, at most 6 of 100 intervals of 95 % missed it, often 2 or 3
+        (benchmarks/assess_intervals.py), but up to 9 of 100 for areas in ten test parts with one or
+        two rows of a class, and for "r2" in test parts of three rows 45 of 100 with ten splits and
+        8 with a hundred: its mean over such parts does not settle.
 
         Parameters
         ----------

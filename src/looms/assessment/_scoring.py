@@ -82,6 +82,8 @@ class ScoreKind:
         >>> round(low, 4), round(high, 4)
         (0.9375, 1.0)
         """
+        if np.isnan(error):
+            return error, error
         ends = [end for end in (self.low, self.high) if np.isfinite(end)]
         if not ends:
             return value - t * error, value + t * error

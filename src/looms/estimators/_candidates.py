@@ -69,7 +69,7 @@ class Candidates(SelectingModel):
             tried = [self._model(one) for one in BESIDE_TREES[: 2 if n > MANY_ROWS else None]]
         return [*tried, self._trees(random_state=0)]
 
-    def _outside_folds(self, selection: Selection) -> Any:
+    def _for_evaluation(self, selection: Selection) -> Any:
         """Several candidates are those of the fit, also those of "auto" with fewer rows."""
         tried = selection.for_folds
         return unfitted(self, **({"candidates": list(tried)} if len(tried) > 1 else {}))

@@ -103,7 +103,7 @@ class Classifier(ScoredClassifier, SelectingModel):
         loss, threshold, calibrator = selection.choice.loss
         rule = {"threshold_": threshold, "calibrator_": calibrator}
         fitted = {"classes_": classes, **rule, **selection.attributes()}
-        self._set_fitted(_unfitted=self._outside_folds(selection), **fitted)
+        self._set_fitted(_unfitted=self._for_evaluation(selection), **fitted)
         watcher.ends()
         warn_of_search(selection.choice, targets)
         warn_of_missed_precision(self.threshold, loss)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, replace
@@ -45,7 +46,9 @@ _ALONE = {"verbose": 0, "n_jobs": None}
 #: of fits that are without a fold themselves, at two thirds of the time: with 500 rows such stacks
 #: have 1.006 × the error, on 19 tables.
 CHOICE_FOLDS, FEWER_CHOICE_FOLDS = 5, 3
-_folds_of_choice = ContextVar("folds_of_choice", default=CHOICE_FOLDS)
+_choice_folds = ContextVar("choice_folds", default=CHOICE_FOLDS)
+#: Time of a fit without a fold of an evaluation, relative to that to all rows.
+_TIME_OF_SEVERAL = 0.5
 #: Share of their rows that searches along gradients end on.
 SHARE_IN_FOLDS = 0.25
 #: With fewer, models are tuned on too few rows to stand for that of all.
@@ -124,6 +127,13 @@ class RowsOfFit:
             )
         return units.once
 
+    def choice_units(self, cv: Any, units: Units) -> Units:
+        """`outer_units` that candidates are compared in."""
+        try:
+            return self.outer_units(cv, units, _choice_folds.get())
+        except ValueError:  # three folds leave fewer rows than five
+            return self.outer_units(cv, units, CHOICE_FOLDS)
+
     def loss(
         self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0
     ) -> HeldOutLoss:
@@ -179,9 +189,14 @@ def units_of_classes(codes: AnyArray, groups: AnyArray, rows: AnyArray | bool = 
     return [len(np.unique(groups[rows & (codes == c)])) for c in range(codes.max() + 1)]
 
 
-def folds_of_choice() -> int:
-    """Number of folds that compare the candidates of a fit: fewer inside of another's folds."""
-    return _folds_of_choice.get()
+@contextmanager
+def few_choice_folds() -> Iterator[None]:
+    """Context of fits that are without a fold themselves: fewer folds compare their candidates."""
+    token = _choice_folds.set(FEWER_CHOICE_FOLDS)
+    try:
+        yield
+    finally:
+        _choice_folds.reset(token)
 
 
 def folds_or_units(y: AnyArray, units: Units, classes: bool, most: int) -> Units:
@@ -272,7 +287,8 @@ def tuned_in_outer_folds(
         raise ValueError(
             f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
         ) from None
-    warn_of_time(outer.n_units * estimator._fit_seconds, estimator.n_jobs)
+    share = _TIME_OF_SEVERAL if has_several(fitted) else 1.0
+    warn_of_time(outer.n_units * share * estimator._fit_seconds, estimator.n_jobs)
     (models,) = tuned_without(estimator, [model], outer, rows, *folds, estimator.n_jobs)
     return outer, models
 
@@ -280,9 +296,14 @@ def tuned_in_outer_folds(
 def evaluation_folds(cv: Any, fitted: Any, rows: RowsOfFit) -> tuple[Units, RowsOfFit]:
     """Outer folds of an evaluation, and the rows with their seed; ValueError for too few rows."""
     most = OUTER_FOLDS
-    if fitted.choice_units_ is not None:  # others than those that compared the candidates
+    if has_several(fitted):  # others than those that compared the candidates
         most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
     return rows.outer_units(cv, fitted._units, most), rows
+
+
+def has_several(fitted: Any) -> bool:
+    """True if a fitted kernel model tuned several candidates."""
+    return len(getattr(fitted, "candidates_", ())) > 1
 
 
 def _model_without(
@@ -305,17 +326,14 @@ def _model_without(
         _, labels = np.unique(y, return_inverse=True)
         own_weight = own_weight * class_factors(labels, weight, rest)
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
-    token = _folds_of_choice.set(FEWER_CHOICE_FOLDS)
-    try:
-        with kept_warnings(), config_context(**config):  # the model of all rows has said the same
-            return clone(model).fit(
-                rows_at(X, rest, pairwise),
-                y[rest],
-                sample_weight=own_weight,
-                groups=groups[rest],
-            )
-    finally:
-        _folds_of_choice.reset(token)
+    # The model of all rows has warned of the same.
+    with few_choice_folds(), kept_warnings(), config_context(**config):
+        return clone(model).fit(
+            rows_at(X, rest, pairwise),
+            y[rest],
+            sample_weight=own_weight,
+            groups=groups[rest],
+        )
 
 
 def rows_at(X: Any, rows: AnyArray, pairwise: bool = False) -> Any:

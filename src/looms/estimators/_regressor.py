@@ -72,7 +72,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
         rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, _squared_error)
         selection = self._selection_on(rows, watcher)
-        self._set_fitted(_unfitted=self._outside_folds(selection), **selection.attributes())
+        self._set_fitted(_unfitted=self._for_evaluation(selection), **selection.attributes())
         watcher.ends()
         warn_of_search(selection.choice, targets)
         return self

@@ -58,11 +58,12 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         nested : bool, default=True
             Whether model selection, in models of tables with the preparation of the columns, is
             repeated without the rows that are scored. It is repeated without each of ten folds
-            (five if candidates were compared in folds; fewer if the rarest class has fewer samples
+            (five for several candidates; fewer if the rarest class has fewer samples
             or groups), or without each of the three to ten folds of a splitter `cv`. That takes as
             many fits, which `n_jobs` or `joblib.parallel_config` runs in parallel. Of several
-            candidates these are quicker than that to all rows: searches end on a quarter of the
-            rows, and three folds compare the candidates, not five. For a grid on
+            candidates these are quicker than that to all rows: searches along gradients end on a
+            quarter of the rows, and up to 2000 rows three folds compare the candidates, not five,
+            unless `cv` has folds. For a grid on
             all samples, each of them in one of three folds or more, it is repeated in closed form
             without every sample, group or fold; that takes four times the time of the grid, and 3
             n² numbers in memory for each class of several. With given hyper-parameters nothing was

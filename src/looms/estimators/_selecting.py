@@ -155,7 +155,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
             selection = combined(self, selection, for_folds)
         return replace(selection, for_folds=for_folds, seconds=time.perf_counter() - began)
 
-    def _outside_folds(self, selection: Selection) -> Any:
+    def _for_evaluation(self, selection: Selection) -> Any:
         """Unfitted model that `evaluate` fits without each fold; None if its folds are used up."""
         return unfitted(self)
 

@@ -20,7 +20,6 @@ from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._folds import (
     OUTER_FOLDS,
     RowsOfFit,
-    folds_of_choice,
     folds_or_units,
     predicted_without,
     tuned_without,
@@ -275,7 +274,7 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
     in_folds: list[TunedInFolds] = []
     if not many:
         try:
-            outer = rows.outer_units(model.cv, selection.units, folds_of_choice())
+            outer = rows.choice_units(model.cv, selection.units)
         except ValueError as error:
             if model._stacks:
                 warn_of_no_stack(str(error).rstrip("."))

@@ -263,7 +263,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             model.set_callbacks(*callbacks)
         return model
 
-    def _outside_folds(self, model: Candidates) -> Any:
+    def _for_evaluation(self, model: Candidates) -> Any:
         """Unfitted model that `evaluate` fits without each fold, with the candidates of the fit."""
         later = model._unfitted
         return None if later is None else unfitted(self, candidates=later.candidates)

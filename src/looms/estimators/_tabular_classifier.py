@@ -208,7 +208,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
         self._set_fitted(
             preprocessor_=preprocessor,
             model_=model,
-            _unfitted=self._outside_folds(model),
+            _unfitted=self._for_evaluation(model),
             _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
         )

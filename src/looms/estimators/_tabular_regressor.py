@@ -174,7 +174,8 @@ n_features_in_, feature_names_in_
         with ExitStack() as stack:
             if len(names) > 1:
                 trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
-                one = clone(model).set_params(candidates=[_simple(model._candidates_for(trained))])
+                first = _first_curved(model._candidates_for(trained))
+                one = clone(model).set_params(candidates=[first])
                 vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
                 (operations, n_arrays), (each, _) = model._cost_on(trained), one._cost_on(trained)
                 operations += len(names) * each
@@ -191,7 +192,7 @@ n_features_in_, feature_names_in_
             model_=model,
             transform_=name,
             transforms_=errors,
-            _unfitted=self._outside_folds(model),
+            _unfitted=self._for_evaluation(model),
             _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
         )
@@ -394,11 +395,12 @@ n_features_in_, feature_names_in_
         return self._repeated
 
 
-def _simple(candidates: list[Any]) -> Any:
-    """The first candidate whose kernel is not linear, or else any kernel, or "rbf"; for folds."""
+def _first_curved(candidates: list[Any]) -> Any:
+    """The first candidate with a kernel that is not linear, as in folds; else any, or "rbf"."""
     kernels = [one for one in candidates if isinstance(one, KernelRegressor)]
     curved = [one for one in kernels if not isinstance(as_kernel(one.kernel), Linear)]
-    return [*(one._for_folds for one in [*curved, *kernels]), "rbf"][0]
+    first = next(iter([*curved, *kernels]), None)
+    return "rbf" if first is None else first._for_folds
 
 
 def _numbers(y: Any) -> Array:

@@ -131,7 +131,9 @@ class Model:
         self.shares: Array | None = own("candidate_weights_") if self.candidates else None
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
         self._tried: Sequence[Any] = getattr(own("_unfitted") or fitted, "_candidates", ())
-        chosen = self._tried[own("best_index_", 0)] if self._tried else None
+        chosen, place = None, own("best_index_", 0)
+        if place < len(self._tried):  # "auto" with used-up folds may have tried others
+            chosen = self._tried[place]
         self.prior: bool | None = chosen._options.prior if isinstance(chosen, OneKernel) else None
         self.transform: str | None = getattr(whole, "transform_", None)
         self.transforms: dict[str, float] = getattr(whole, "transforms_", {})
