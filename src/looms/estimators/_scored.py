@@ -34,7 +34,7 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
     _made_again: ClassVar[tuple[str, ...]] = ()
     #: Predictions of candidates that the fit tuned without each fold, to compare them.
     _in_folds: Nested | None = None
-    #: Unfitted model with the parameters of the fit, whose choice can be repeated.
+    #: Unfitted model that repeats the choice of the fit without a fold.
     _unfitted: Any = None
     #: True if hyper-parameters were chosen for other rows, so that the choice cannot be repeated.
     _tuned_before: bool = False
