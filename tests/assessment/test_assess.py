@@ -416,9 +416,9 @@ def test_random_state_objects(two_classes):
 def test_an_interval_has_a_width_though_every_row_is_right():
     X, y = np.repeat([[0.0], [1.0]], 30, axis=0), np.repeat([0, 1], 30)
     for groups, n in ((None, 60), (np.arange(60) // 3, 20)):
-        result = looms.assess(LogisticRegression(), X, y, 10, groups=groups, random_state=0)
+        result = looms.assess(LogisticRegression(), X, y, 80, groups=groups, random_state=0)
         assert result.n_units == n
-        square = stats.t.ppf(0.975, 9) ** 2
+        square = stats.t.ppf(0.975, 79) ** 2
         for name in result.scores:
             assert result.mean[name] == 1.0
             assert result.interval().loc[name].tolist() == pytest.approx([n / (n + square), 1.0])
