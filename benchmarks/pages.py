@@ -40,7 +40,7 @@ PEERS = (
     *("svc_grid", "linear"),
 )
 #: Most training rows in the tables of the suite.
-SIZES = {"500": "500 rows", "2000": "2000 rows", "all": "all rows"}
+SIZES = {"500": "500 rows"}
 LARGE = {
     "large_tables_synthetic_100000_rank_500": "synthetic, 100,000 rows",
     "large_tables_synthetic_1000000_rank_1000": "synthetic, 1,000,000 rows",
@@ -354,19 +354,22 @@ def tables(date_of: Callable[[Path], str]) -> Iterator[list[str]]:
 
 def page(date_of: Callable[[Path], str] = date_of) -> str:
     """The whole page."""
-    stack, one = ({size: ratios(name, size) for size in SIZES} for name in ("looms", "looms_rbf"))
+    stack, one = {size: ratios("looms", size) for size in SIZES}, ratios("looms_rbf", "500")
     head = ["", "relative error (95 % interval)", "mean rank", "won", "CPU s", "of `evaluate()`"]
     others = sorted({path.stem for path in RESULTS.glob("*.csv")} - set(TABLES))
     text = TEXT.substitute(
-        **{f"suite_{size}": markdown(head, suite(size)) for size in SIZES},
-        **{
-            f"lost_{size}": sum(ratio > 1 for ratio, _ in of_size.values())
-            for size, of_size in stack.items()
-        },
+        suites="\n\n".join(
+            f"At most {rows} to train on:\n\n{markdown(head, suite(size))}"
+            for size, rows in SIZES.items()
+        ),
+        n_lost=" and ".join(
+            f"{sum(ratio > 1 for ratio, _ in stack[size].values())} with {rows}"
+            for size, rows in SIZES.items()
+        ),
         lost=markdown(["table", *SIZES.values()], lost()),
-        lost_by_one=sum(ratio > 1 for ratio, _ in one["500"].values()),
+        lost_by_one=sum(ratio > 1 for ratio, _ in one.values()),
         worst=" and ".join(
-            f"{name} ({short(str(ratio))})" for name, (ratio, _) in list(one["500"].items())[:2]
+            f"{name} ({short(str(ratio))})" for name, (ratio, _) in list(one.items())[:2]
         ),
         times=markdown(["rows", "fit", "fit and `evaluate()`"], times()),
         speeds=markdown(["", "looms: s", "refits: s", "ratio"], speeds()),
@@ -390,30 +393,23 @@ the command and the versions.
 Twenty real tables that played no part in the design of looms, with every method at its defaults.
 The error is the log loss, or the root mean square error where the target is a number. It is divided
 by that of the best of the seven peers on the same table: 1 is as good as the best of seven, which
-is known only afterwards. With at most 500 training rows:
+is known only afterwards.
 
 ```{figure} ../gallery/3_kernels/images/sphx_glr_plot_suite_001.png
 :target: ../gallery/3_kernels/plot_suite.html
 :alt: Errors of looms and seven other methods on twenty tables, relative to the best of the seven.
 :width: 460px
 
-Error relative to the best of the seven peers on each table.
+Error relative to the best of the seven peers on each table, with 500 rows.
 ```
 
-$suite_500
+$suites
 
 The seconds are those of a fit, and of `evaluate()` after it. Each row of looms has its rank among
-eight, beside the seven peers alone, and wins a table if it beats all seven. Six tables have more
-than 2000 rows to train on, up to 6667, and four less than 500. With at most 2000:
+eight, beside the seven peers alone, and wins a table if it beats all seven. Four tables have less
+than 500 rows to train on.
 
-$suite_2000
-
-With all:
-
-$suite_all
-
-The default call has a larger error than the best peer on $lost_500 of the tables with 500 rows, on
-$lost_2000 with 2000, and on $lost_all with all:
+Tables on which the default call has a larger error than the best peer: $n_lost.
 
 $lost
 
