@@ -350,15 +350,15 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
     if lacks_whole or not results.keys() - {WHOLE}:
         return None
     done = [split for split in experiment.splits if split.index in results]
+    rows = {split: experiment.rows(split) for split in done if split.index != WHOLE}
     tested = np.zeros(len(experiment.y), dtype=bool)
-    for split in done:
-        if split.index != WHOLE:
-            tested[experiment.rows(split)[1]] = True
+    for _, test in rows.values():
+        tested[test] = True
     if experiment.weight is not None:
         tested &= experiment.weight > 0
     resamples = [
-        (*experiment.rows(split), results[split.index])
-        for split in done
+        (*parts, results[split.index])
+        for split, parts in rows.items()
         if split.resamples and results[split.index].error is None
     ]
     return Assessment(

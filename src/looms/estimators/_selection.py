@@ -33,7 +33,7 @@ from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.fit import Fit, Member
-from looms.selection._candidates import Candidate, Candidates, Choice
+from looms.selection._candidates import Candidate, Candidates, Choice, HeldOutLoss
 from looms.selection._nested import Nested
 from looms.selection._stack import stacking_weights, weight_of_best
 from looms.units import Units
@@ -319,17 +319,27 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
         return replace(selection, choice=choice)
     of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
     stack = TunedInFolds.stacked(in_folds, np.array(of_folds))
-    loss = rows.loss(HeldOut(y, stack.outputs))
-    if loss.calibrator is not None:
-        # Models without a fold may be tuned to hardly any output, above all of noise: a calibrator
-        # of such outputs is steep, and the model of all rows would be too sure.
-        of_fit = HeldOut(y, np.tensordot(weights[evaluated], decided, axes=1))
-        if _worse_than_shares(loss.calibrator, of_fit, rows.own(rows.weight)):
-            loss = rows.loss(of_fit)._replace(value=loss.value)
+    of_fit = HeldOut(y, np.tensordot(weights[evaluated], decided, axes=1))
+    loss = _loss_with_rule_for(of_fit, HeldOut(y, stack.outputs), rows)
     choice = choice.combined(weights, losses, loss)
     rules = stack.rules(choice.fit.loo.y, rows) if rows.classes else None
     nested = stack.nested(rows, choice.fit.loo.y, rules, whole=False)
     return replace(selection, choice=choice, in_folds=nested)
+
+
+def _loss_with_rule_for(of_fit: HeldOut, in_folds: HeldOut, rows: RowsOfFit) -> HeldOutLoss:
+    """Loss of outputs in folds, with their threshold and calibrator if these suit the fit.
+
+    Models without a fold may be tuned to hardly any output, above all of noise: a calibrator of
+    such outputs is steep, and the model of all rows would be too sure. Then it is one of the
+    held-out outputs of the fit.
+    """
+    loss = rows.loss(in_folds)
+    if loss.calibrator is None or not _worse_than_shares(
+        loss.calibrator, of_fit, rows.own(rows.weight)
+    ):
+        return loss
+    return rows.loss(of_fit)._replace(value=loss.value)
 
 
 def _worse_than_shares(calibrator: Calibrator, held_out: HeldOut, weight: Array) -> bool:

@@ -287,15 +287,13 @@ def _doubled(
         return part.evaluate(part.theta0, gradient=False)
 
     objective = last = on_landmarks(_FIRST_RANK)
-    point, doublings = tuned(objective), 0
-    while doublings < (
-        _DOUBLINGS if last.samples.n_samples <= _FEW else 1
-    ) and 2 * last.samples.n_samples <= most_landmarks(n):
-        known, last = last.theta0, on_landmarks(2 * last.samples.n_samples)
+    point, doublings, m = tuned(objective), 0, objective.samples.n_samples
+    while 2 * m <= most_landmarks(n) and doublings < (_DOUBLINGS if m <= _FEW else 1):
+        known, last = last.theta0, on_landmarks(2 * m)
         last.start_at(known)  # where half the landmarks ended
-        more, doublings = tuned(last), doublings + 1
+        more, doublings, m = tuned(last), doublings + 1, last.samples.n_samples
         gain = (point.value - more.value) / abs(point.value)
-        if more.sure_gain_over(point) and gain > _WORTH_IT * max(1, last.samples.n_samples / _FEW):
+        if more.sure_gain_over(point) and gain > _WORTH_IT * max(1, m / _FEW):
             objective, point, doublings = last, more, 0
             objective.gain_of_landmarks = gain
     if doublings:
