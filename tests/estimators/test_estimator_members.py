@@ -98,7 +98,7 @@ def test_decision_values_and_classes_that_some_rows_lack():
     (member,) = CandidatesClassifier([LogisticRegression()]).fit(X, THREE).members_
     codes = 2.0 * (THREE[:, None] == np.arange(3)) - 1
     rest = THREE > 0
-    values = member.trained(X[rest], codes[rest], np.ones(rest.sum())).values(NEW)
+    values = member.trained(X[rest], codes[rest], np.ones(rest.sum()))(NEW)
     assert (values[:, 0] == -1).all()
     assert_allclose(values[:, 1] + values[:, 2], 0, atol=1e-12)
 

@@ -6,7 +6,6 @@ folds, and its models without single rows are as many fits as there are rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,12 +102,12 @@ class EstimatorMember(Member):
 
     def outputs(self, X: Matrix | RowBlocks, X_fit: Any) -> Array:
         if isinstance(X, RowBlocks):
-            _, (f,) = X.sweep(lambda rows: ((), (self.values(rows),)))
+            _, (f,) = X.sweep(lambda rows: ((), (self(rows),)))
         else:  # at once, as its own predict takes them
-            f = self.values(X)
+            f = self(X)
         return self.weight * f.reshape(len(f), *self.shape)
 
-    def values(self, X: Matrix) -> Array:
+    def __call__(self, X: Matrix) -> Array:
         """Outputs in columns, (b, t), of the fitted estimator."""
         if self.classes is None:
             return targets_as_columns(np.asarray(self.estimator.predict(X), dtype=np.float64))
@@ -128,8 +127,8 @@ class EstimatorMember(Member):
     def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
         X = rows_in_memory(X)
 
-        def without(rest: AnyArray) -> Callable[[Matrix], Array]:
-            return self.trained(X[rest], y[rest], zeta[rest]).values
+        def without(rest: AnyArray) -> EstimatorMember:
+            return self.trained(X[rest], y[rest], zeta[rest])
 
         return Refits(without, X, targets_as_columns(y), zeta)
 
@@ -149,7 +148,8 @@ class EstimatorMember(Member):
         held_out = np.nanmean(F, axis=0)
         whole = self.trained(left_out.X, y, left_out.weight)
         loo = HeldOut(y, held_out, left_out.weight)
-        return Fit(replace(whole, held_out=held_out), loo, F, folds)
+        own = replace(whole, held_out=held_out)
+        return Fit(own, loo, F, folds, without=left_out.models(folds))
 
     def weighing(self, weight: float) -> EstimatorMember:
         return replace(self, weight=float(weight))

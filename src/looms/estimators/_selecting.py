@@ -30,7 +30,13 @@ from looms.estimators._folds import (
     tuned_in_outer_folds,
     unfitted,
 )
-from looms.estimators._selection import MOST_IN_FOLDS, Selection, TunedInFolds, combined
+from looms.estimators._selection import (
+    MOST_IN_FOLDS,
+    Selection,
+    TunedInFolds,
+    choice_folds,
+    combined,
+)
 from looms.estimators._updates import UpdatableModel
 from looms.estimators._warnings import (
     warn_of_duplicates,
@@ -134,8 +140,10 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         if self._tunes:
             warn_of_scales(X, self._kernels(), getattr(self, "feature_names_in_", None))
         options = self._options_on(rows, units)
+        compares = len(candidates) > 1 and self._compares(X, kernels)
+        outer = choice_folds(self, rows, units) if compares else None
         tried = [
-            self._estimator_on(rows, X, one, **options)
+            self._estimator_on(rows, X, one, **options | {"units": outer or units})
             if one in estimators
             else one._tried_on(rows, X, **options)
             for one in candidates
@@ -151,8 +159,8 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         )
         selection = Selection(rows, units, choice, self.fit_intercept, self._tunes)
         for_folds = [one._for_folds if one in kernels else one for one in candidates]
-        if self._compares(X, kernels):
-            selection = combined(self, selection, for_folds)
+        if compares:
+            selection = combined(self, selection, for_folds, outer)
         return replace(selection, for_folds=for_folds, seconds=time.perf_counter() - began)
 
     def _for_evaluation(self, selection: Selection) -> Any:

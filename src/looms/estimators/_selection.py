@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ from sklearn.base import is_classifier
 from looms._classes import class_factors, class_indices, with_ties
 from looms._scores import class_baselines
 from looms._typing import AnyArray, Array
-from looms.blocks import RowBlocks, rows_in_memory
+from looms.blocks import RowBlocks
 from looms.calibration._calibrators import Calibrator, class_probabilities
-from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._folds import (
     OUTER_FOLDS,
     RowsOfFit,
@@ -26,7 +24,7 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._kernel_model import fitted_model, sum_of
-from looms.estimators._warnings import kept_warnings, warn_of_no_stack
+from looms.estimators._warnings import warn_of_no_stack
 from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
@@ -76,39 +74,17 @@ class TunedInFolds:
         return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in models))
 
     @classmethod
-    def of_estimator(cls, fit: Fit, outer: Units, rows: RowsOfFit) -> TunedInFolds:
-        """From refits of an estimator without each fold, and without every two of them.
+    def of_estimator(cls, fit: Fit, outer: Units) -> TunedInFolds:
+        """From the fit of an estimator in these folds, without each of which it was refitted.
 
-        A model without two folds predicts the rows of each for the model without the other.
+        An estimator is not tuned, so that the outputs of the models without the other folds are of
+        one scale, and stand for held-out outputs of the rows outside a fold.
         """
-        X = rows_in_memory(training_rows(rows.X, rows.train, pairwise=False))
-        member, y, zeta = fit.member, fit.loo.y, fit.loo.sample_weight
-        assert isinstance(member, EstimatorMember)
-        tested, stays = outer.tested_by, outer.stays(np.arange(outer.n_units))
-
-        def trained(stay: AnyArray) -> EstimatorMember:
-            rest = np.flatnonzero(stay)
-            weight = zeta[rest]
-            if rows.classes and rows.weighs:
-                weight = weight * class_factors(class_indices(y), rows.own(rows.weight), rest)
-            with kept_warnings():
-                return member.trained(X[rest], y[rest], weight * (len(rest) / weight.sum()))
-
-        def outputs(one: EstimatorMember, some: AnyArray) -> Array:
-            return one.values(X[some]).reshape(len(some), *y.shape[1:])
-
-        alone = [trained(stay) for stay in stays]
-        held_out, own = np.empty_like(y), np.full((len(stays), *y.shape), np.nan)
-        for one, some in zip(alone, tested, strict=True):
-            held_out[some] = outputs(one, some)
-        for k, h in combinations(range(len(stays)), 2):
-            one = trained(stays[k] & stays[h])
-            for left, other in ((k, h), (h, k)):
-                some = tested[other][stays[left][tested[other]]]
-                own[left, some] = outputs(one, some)
-        of_rest = tuple(f[stay] for f, stay in zip(own, stays, strict=True))
-        members = tuple((replace(one, held_out=f),) for one, f in zip(alone, of_rest, strict=True))
-        return cls(outer, held_out, of_rest, members, (fit.tie,) * len(stays))
+        outputs = fit.mean_held_out.outputs
+        own = tuple(outputs[stay] for stay in outer.stays(np.arange(outer.n_units)))
+        pairs = zip(fit.without, own, strict=True)
+        members = tuple((replace(one, held_out=f),) for one, f in pairs)
+        return cls(outer, outputs, own, members, (fit.tie,) * outer.n_units)
 
     @classmethod
     def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
@@ -258,27 +234,37 @@ class Selection:
             return known
 
 
-def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Selection:
+def choice_folds(model: Any, rows: RowsOfFit, units: Units) -> Units | None:
+    """Folds that several candidates are compared in; None of many rows, or if three cannot be made.
+
+    On many rows tuning hardly leaves a trace.
+    """
+    if len(rows.train) > MOST_IN_FOLDS:
+        return None
+    try:
+        return rows.choice_units(model.cv, units)
+    except ValueError as error:
+        if model._stacks:
+            warn_of_no_stack(str(error).rstrip("."))
+        return None
+
+
+def combined(
+    model: Any, selection: Selection, candidates: Sequence[Any], outer: Units | None
+) -> Selection:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
 
-    These are rows of folds, and models without each fold are combined in the same way by the rows
-    of the other folds. Of many rows, on which tuning hardly leaves a trace, the held-out outputs of
-    the fit are taken. The selection stays as it is if there is one candidate, or if three folds
-    cannot be made.
+    These are the rows of the folds ``outer``, and models without each fold are combined in the same
+    way by the rows of the other folds. Of many rows, which have no such folds, stacks are weighted
+    by the held-out outputs of the fit. Otherwise the selection stays as it is.
     """
     choice, rows = selection.choice, selection.rows
     fits = {k: fit for k, (_, fit) in enumerate(choice.models) if fit is not None}
     many = len(rows.train) > MOST_IN_FOLDS
-    if len(fits) < 2 or (many and not model._stacks):
+    if len(fits) < 2 or (outer is None and not (many and model._stacks)):
         return selection
     in_folds: list[TunedInFolds] = []
-    if not many:
-        try:
-            outer = rows.choice_units(model.cv, selection.units)
-        except ValueError as error:
-            if model._stacks:
-                warn_of_no_stack(str(error).rstrip("."))
-            return selection
+    if outer is not None:
         cv = model.cv if is_number_of_folds(model.cv) else None  # units take its place
         closed = [k for k, fit in fits.items() if fit.member.closed]
         alone = [unfitted(model, candidates=[candidates[k]], combine="best", cv=cv) for k in closed]
@@ -287,7 +273,7 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
         in_folds = [
             TunedInFolds.of(models[k], outer, rows)
             if k in models
-            else TunedInFolds.of_estimator(fit, outer, rows)
+            else TunedInFolds.of_estimator(fit, outer)
             for k, fit in fits.items()
         ]
     y = choice.fit.loo.y
@@ -313,7 +299,7 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
     weights, losses = np.zeros((2, len(choice.candidates)))
     losses += np.inf
     weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
-    if not in_folds:
+    if outer is None:
         summed = np.tensordot(weights[evaluated], outputs, axes=1)
         choice = choice.combined(weights, losses, rows.loss(HeldOut(y, summed)))
         return replace(selection, choice=choice)

@@ -54,6 +54,7 @@ class Fit:
         the fold of the row; NaN if the row is in no fold.
     tie : difference up to which outputs for labels are equal up to rounding.
     units : the units that ``held_out`` is without; of refits in folds, these.
+    without : of refits, the models without each of the units.
     """
 
     member: Member
@@ -61,6 +62,7 @@ class Fit:
     held_out: Array
     units: Units
     tie: float = 0.0
+    without: tuple[Any, ...] = ()
 
     @classmethod
     def of(
