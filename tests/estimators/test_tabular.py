@@ -581,6 +581,28 @@ class TestTarget:
         ]
         assert errors[0] == errors[1] != errors[2]
 
+    def test_transforms_are_compared_on_some_of_many_rows(self, monkeypatch):
+        errors, few, module = [], 3 * N // 4, "looms.estimators._tabular_regressor"
+        groups, cv = np.arange(N) // 2, np.arange(N) % 5
+        compared = [{}, {"groups": groups}, {"sample_weight": np.arange(N) % 4}]
+        for rows in (N, few):
+            monkeypatch.setattr(f"{module}.ROWS_OF_TRANSFORMS", rows)
+            models = [TabularRegressor("linear").fit(TABLE, NUMBERS, **one) for one in compared]
+            models += [TabularRegressor("linear", cv=cv).fit(TABLE, NUMBERS)]
+            errors.append([one.transforms_ for one in models])
+        assert [one == other for one, other in zip(*errors, strict=True)] == [
+            False,
+            False,
+            True,
+            True,
+        ]
+        again = TabularRegressor("linear").fit(TABLE, NUMBERS).transforms_
+        assert (
+            again
+            == errors[1][0]
+            != TabularRegressor("linear", random_state=1).fit(TABLE, NUMBERS).transforms_
+        )
+
     @pytest.mark.parametrize("name", ["sqrt", "log", "log1p"])
     def test_is_transformed_back_by_smearing(self, name):
         forward = {"sqrt": np.sqrt, "log": np.log, "log1p": np.log1p}[name]

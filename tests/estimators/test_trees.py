@@ -11,7 +11,7 @@ import looms
 from looms import TabularClassifier, TabularRegressor
 from looms.blocks import ArrayBlocks
 from looms.estimators import _trees
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesRegressor
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.folds import GapKFold
 from looms.kernels import RBF, Linear, Ranked, Weighted

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, one_or_many
@@ -24,6 +24,7 @@ from looms.estimators._regressor import METHODS, Regressor, check_numbers
 from looms.estimators._scored import ScoredRegressor, name_of
 from looms.estimators._tabular import Tabular
 from looms.estimators._warnings import kept_warnings, told_of_time, warn
+from looms.folds import group_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels import Linear
 from looms.kernels._names import as_kernel
@@ -35,6 +36,9 @@ from looms.selection._target_transforms import (
     means_without_own,
     smeared_means,
 )
+
+#: Rows that transforms of the target are compared on, at most.
+ROWS_OF_TRANSFORMS = 2000
 
 
 class TabularRegressor(ScoredRegressor, Tabular):
@@ -59,7 +63,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
         whose held-out predictions with the first kernel of the candidates that is not linear have
         the smallest squared error on the scale of the target. "auto" compares those that the range
         of the targets admits: none; for positive targets also sqrt and log, for other nonnegative
-        ones sqrt and log1p. Predictions are means, by Duan's smearing estimate [D83] with held-out
+        ones sqrt and log1p. Of more than 2000 rows, 2000 are drawn for the comparison, unless `cv`
+        is made for all rows. Predictions are means, by Duan's smearing estimate [D83] with held-out
         residuals; with all transforms but "none" they are never negative.
     cv, preprocess, n_jobs, verbose, random_state
         As for `TabularClassifier`.
@@ -69,8 +74,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
     transform_ : str
         Name of the transform.
     transforms_ : dict of str to float
-        Root mean square error of the held-out predictions by each transform that was compared;
-        empty if there was one.
+        Root mean square error of the held-out predictions by each transform that was compared, on
+        at most 2000 rows; empty if there was one.
     model_ : estimator
         The model of the prepared columns and the transformed target; its attributes are on that
         scale.
@@ -182,7 +187,7 @@ n_features_in_, feature_names_in_
                 cost = operations, trained.shape[0], n_arrays, model._remedies_of_time
                 stack.enter_context(told_of_time(*cost))
                 with kept_warnings():
-                    data = matrix, targets, options
+                    data = self._for_transforms(matrix, targets, weight, options)
                     errors = {name: self._error(name, one, *data) for name in names}
             name = min(errors, key=errors.__getitem__) if errors else names[0]
             z = _transformed(name, targets, weight)
@@ -368,6 +373,20 @@ n_features_in_, feature_names_in_
                 why = "is for one target" if y.ndim > 1 else why
                 raise ValueError(f"target={name!r} {why}: leave it out, or use target='auto'.")
         return names
+
+    def _for_transforms(
+        self, X: Any, y: Array, weight: Array, options: dict[str, Any]
+    ) -> tuple[Any, Array, dict[str, Any]]:
+        """Rows that transforms are compared on: of many some, in whole groups but for the last."""
+        rows = np.flatnonzero(weight)
+        if len(rows) <= ROWS_OF_TRANSFORMS or not is_number_of_folds(self.cv):
+            return X, y, options
+        numbers = group_numbers(options["groups"], len(y))
+        place = check_random_state(self.random_state).permutation(len(y))
+        some = np.sort(rows[np.argsort(place[numbers[rows]], kind="stable")[:ROWS_OF_TRANSFORMS]])
+        groups = numbers[some] if is_grouped(numbers) else None
+        drawn = training_rows(X, some, pairwise=False)
+        return drawn, y[some], {"sample_weight": weight[some], "groups": groups}
 
     def _error(self, name: str, model: Any, X: Any, y: Array, options: dict[str, Any]) -> float:
         """Root mean square error of held-out predictions with a transform, in units of ``y``."""
