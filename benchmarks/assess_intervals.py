@@ -1,13 +1,14 @@
 """How often the 95 % intervals of `looms.assess` leave out what they are of, and how wide they are.
 
-Two classes of equal size, 5 normal features, the first of which the classes move apart by twice the
-"signal"; or numbers, signal (x₁ + sin 2x₂) and noise of variance 1. A tenth of the rows tests. A
-least-squares machine with an RBF kernel of fixed width ("gamma") and ridge. "truth" is the expected
-score of such machines, the mean over draws of rows (½ of classes without signal); "spread" is the
-standard deviation of the figure over draws, "standard_error" the root mean square of what is
-printed beside it, "outside" the share of the intervals without the truth, 0.05 if they are right,
-"width" their median width over that of ± 1.96 spread. "once" is "outside" of the corrected
-resampled t-test, mean ± t error, in which the ratio of test to training rows counts once.
+Two classes, of equal size or one in five ("share"), 5 normal features, the first of which the
+classes move apart by twice the "signal"; or numbers, signal (x₁ + sin 2x₂) and noise of variance 1.
+A tenth of the rows tests. A least-squares machine with an RBF kernel of fixed width ("gamma") and
+ridge. "truth" is the expected score of such machines, the mean over draws of rows (½ of equal
+classes without signal); "spread" is the standard deviation of the figure over draws,
+"standard_error" the root mean square of what is printed beside it, "outside" the share of the
+intervals without the truth, 0.05 if they are right, "width" their median width over that of ± 1.96
+spread. "once" is "outside" of the corrected resampled t-test, mean ± t error, in which the ratio of
+test to training rows counts once.
 
 Differences are those of two machines of 5 columns each, which by symmetry are equally good: with
 columns of their own, or with the signal and three noisy columns in common. `looms.compare` takes
@@ -37,13 +38,15 @@ from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import plan
 
 HEADER = (
-    *("rows", "method", "splits", "gamma", "signal", "figure", "draws", "truth", "spread"),
+    *("rows", "method", "splits", "gamma", "signal", "share", "figure", "draws", "truth", "spread"),
     *("standard_error", "outside", "outside_error", "width", "once"),
 )
 RIDGE, SPLITS, INF = 1.0, (10, 100), float("inf")
 KINDS = {
     "error": ScoreKind(True, 0.0, 1.0),
-    "auc": ScoreKind(False, 0.0, 1.0),
+    "ber": ScoreKind(True, 0.0, 1.0, "classes"),
+    "recall": ScoreKind(False, 0.0, 1.0, "class"),
+    "auc": ScoreKind(False, 0.0, 1.0, "classes"),
     "rmse": ScoreKind(True, 0.0, INF),
     "r2": ScoreKind(False, -INF, 1.0),
 }
@@ -58,6 +61,7 @@ class Case(NamedTuple):
     gamma: float = 0.1
     method: str = "shuffle"
     pair: str = ""
+    share: float = 0.5
 
 
 def held_out(X: Array, y: Array, gamma: float, tests: Array) -> Array:
@@ -79,7 +83,11 @@ def figures(y: Array, f: Array, classes: bool) -> dict[str, Array]:
         return {"rmse": np.sqrt(squares), "r2": 1.0 - squares / y.var(axis=1)}
     pairs = (y > 0)[:, :, None] & (y < 0)[:, None]
     areas = (pairs & (f[:, :, None] > f[:, None])).sum(axis=(1, 2)) / pairs.sum(axis=(1, 2))
-    return {"error": ((f > 0) != (y > 0)).mean(axis=1), "auc": areas}
+    found = {"error": ((f > 0) != (y > 0)).mean(axis=1), "auc": areas}
+    if (y > 0).mean() == 0.5:
+        return found
+    of_classes = [((f > 0) == (y > 0)).mean(axis=1, where=y * sign > 0) for sign in (1, -1)]
+    return found | {"recall": of_classes[0], "ber": 1.0 - np.mean(of_classes, axis=0)}
 
 
 def draw(case: Case, seed: int) -> tuple[dict[str, Array], list[SplitResult]]:
@@ -88,7 +96,7 @@ def draw(case: Case, seed: int) -> tuple[dict[str, Array], list[SplitResult]]:
     n = case.n
     X = rng.normal(size=(n, 10))
     if case.classes:
-        y = np.where(rng.permutation(n) < n / 2, 1.0, -1.0)
+        y = np.where(rng.permutation(n) < case.share * n, 1.0, -1.0)
         X[:, [0, 5]] += case.signal * y[:, None]
     else:
         y = case.signal * (X[:, 0] + np.sin(2.0 * X[:, 1])) + rng.normal(size=n)
@@ -112,11 +120,14 @@ def rows_of(case: Case, draws: int) -> Iterator[tuple[object, ...]]:
     for name, kind in KINDS.items():
         if name not in each[0][0]:
             continue
+        n_rows = kind.n_rows(
+            case.n, [round(share * case.n) for share in (case.share, 1 - case.share)]
+        )
         values = np.array([found[name] for found, _ in each])
         truth = float(values.mean())
         if case.pair:
             kind, truth = ScoreKind(), 0.0
-        elif case.classes and case.signal == 0:
+        elif case.classes and case.signal == 0 and case.share == 0.5:
             truth = 0.5
         for J in SPLITS:
             t = float(stats.t.ppf(0.975, J - 1))
@@ -126,12 +137,13 @@ def rows_of(case: Case, draws: int) -> Iterator[tuple[object, ...]]:
                 for times in (1.0, 1.0 if case.pair else 2.0)
             )
             low, high = np.transpose(
-                [kind.interval(*of, t, case.n) for of in zip(means, errors, strict=True)]
+                [kind.interval(*of, t, n_rows) for of in zip(means, errors, strict=True)]
             )
             outside, spread = (low > truth) | (truth > high), means.std(ddof=1)
             figure = f"{name}, {case.pair}" if case.pair else name
             yield (
-                *(case.n, case.method, J, case.gamma, case.signal, figure.replace(",", ":")),
+                *(case.n, case.method, J, case.gamma, case.signal, case.share),
+                figure.replace(",", ":"),
                 *(draws, truth, spread, np.sqrt(np.mean(errors**2))),
                 *(outside.mean(), outside.std() / np.sqrt(draws)),
                 np.median(high - low) / (2.0 * 1.96 * spread),
@@ -147,6 +159,9 @@ def cases() -> Iterator[Case]:
     for signal in (0.0, 0.5, 1.0):
         for n in (30, 60, 120):
             yield Case(n, signal, gamma=1.0)
+    for signal in (0.5, 1.0, 2.0):
+        for n in (60, 120):
+            yield Case(n, signal, share=0.2)
     for signal in (0.0, 1.0):
         for n in (30, 60, 120):
             yield Case(n, signal, classes=False)

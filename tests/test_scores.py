@@ -18,7 +18,7 @@ from sklearn.metrics import (
 )
 
 from looms import KernelClassifier, KernelRegressor, Search
-from looms._classes import class_indices
+from looms._classes import class_indices, rounding
 from looms._scores import (
     class_baselines,
     class_scores,
@@ -31,6 +31,7 @@ from looms.criteria import mean_class_error
 from looms.folds import GapKFold
 from looms.lssvm import solve
 from looms.scores import held_out_decisions
+from looms.selection._decisions import Rule
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.units import Units
 
@@ -264,7 +265,8 @@ def test_outputs_that_differ_by_rounding_are_ties(cv, log10_mu):
     K = np.exp(-0.1 * np.square(features[:, None] - features).sum(axis=2))
     units = Units.of_numbers(np.arange(60) % (cv or 60))
     machine = solve(K, y, 10.0**log10_mu)
-    _, (area, deviations) = held_out_decisions(machine, units, np.ones(60), 0.0, None, y.shape)
+    rule = Rule(0.0, None, rounding(60))
+    _, (area, deviations) = held_out_decisions(machine, units, np.ones(60), rule, y.shape)
     assert area == pytest.approx(0.5, abs=1e-12)
     assert_allclose(deviations, 0.0, atol=1e-12)
 

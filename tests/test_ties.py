@@ -14,6 +14,7 @@ from looms.kernels import Linear
 from looms.lssvm import solve
 from looms.lssvm.fit import Fit
 from looms.scores import held_out_decisions
+from looms.selection._decisions import Rule
 from looms.selection._fold_pairs import fold_pairs
 from looms.units import Units
 
@@ -129,7 +130,7 @@ def scores_in_order(X, y, folds, mu, order):
     K, t = np.exp(X @ X.T), 2.0 * y - 1
     machine, units = solve(K, t, mu), Units.of_numbers(folds)
     fit = Fit.of(machine, units, t, Linear())
-    options = np.ones(len(y)), 0.0, None, t.shape, fit.tie
+    options = np.ones(len(y)), Rule(0.0, None, fit.tie), t.shape
     decisions, auc = held_out_decisions(machine, units, *options)
     held_out, back = fit.decided, np.argsort(order)
     p = fit_isotonic(held_out.outputs, t).probability(held_out.outputs)

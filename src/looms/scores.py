@@ -14,15 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from looms import _html
-from looms._classes import class_indices, rounding
+from looms._classes import class_indices
 from looms._scores import ValuesAndErrors, class_baselines, number_baselines, scale_of
 from looms._typing import AnyArray, Array
 from looms._words import aligned, count, score_text
-from looms.calibration._calibrators import Calibrator
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import LeftOut
-from looms.selection._decisions import Decided, Decisions
+from looms.selection._decisions import Decided, Decisions, Rule
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._nested import Nested
 from looms.units import Units, of_one_size
@@ -151,10 +150,8 @@ def held_out_decisions(
     left_out: LeftOut,
     units: Units,
     weight: Array,
-    threshold: float | Array,
-    calibrator: Calibrator | None,
+    rule: Rule,
     shape: tuple[int, ...],
-    tie: float | None = None,
 ) -> tuple[Decisions, tuple[float, Array]]:
     """Decisions of a model on rows that it was not trained on, and the area under its ROC curve.
 
@@ -164,9 +161,8 @@ def held_out_decisions(
     units : rows that are held out. With one repetition, pairs of units with different classes are
         held out, unless units are so large that as many pairs of rows meet within them.
     weight : (n,) weights for the area.
-    threshold, calibrator : those of the model.
+    rule : of the model.
     shape : (n,) or (n, t), of the targets as the threshold takes them.
-    tie : as for `looms._classes.tie_width`; by default `looms._classes.rounding`.
 
     Returns
     -------
@@ -186,18 +182,17 @@ def held_out_decisions(
     for f in outputs:
         alone = np.flatnonzero(np.isfinite(f[:, 0]) & ~in_pairs)
         rounds.append((alone, f[alone]))
-    tie = rounding(len(Y)) if tie is None else tie
     rows = np.concatenate([S for S, _ in rounds])
     f = np.concatenate([values for _, values in rounds]).reshape(len(rows), *shape[1:])
     labels = class_indices(Y.reshape(shape))
-    decisions = Decisions.of([Decided.of(rows, f, threshold, calibrator, tie)], labels)
+    decisions = Decisions.of([Decided.of(rows, f, rule)], labels)
     areas = []
     for r, tested in units.passes:
         values = np.full(Y.shape, np.nan)
         values[tested] = outputs[r, tested]
         of_pass = zip(sets, units.repetition, np.isin(units.repetition, r), strict=True)
         own = [G[units.tested[k, G]] for G, k, member in of_pass if member]
-        areas.append(pair_auc(Y, values, own, pairs, pair_outputs, weight, tie))
+        areas.append(pair_auc(Y, values, own, pairs, pair_outputs, weight, rule.tie))
     known = [each for each in areas if np.isfinite(each[0])]
     if not known:
         return decisions, areas[0]

@@ -417,11 +417,21 @@ def test_an_interval_has_a_width_though_every_row_is_right():
     X, y = np.repeat([[0.0], [1.0]], 30, axis=0), np.repeat([0, 1], 30)
     for groups, n in ((None, 60), (np.arange(60) // 3, 20)):
         result = looms.assess(LogisticRegression(), X, y, 80, groups=groups, random_state=0)
-        assert result.n_units == n
+        assert set(result.n_units.values()) == {n}
         square = stats.t.ppf(0.975, 79) ** 2
         for name in result.scores:
             assert result.mean[name] == 1.0
             assert result.interval().loc[name].tolist() == pytest.approx([n / (n + square), 1.0])
+
+
+def test_an_interval_of_classes_is_of_the_rarest():
+    X, y = np.repeat([[0.0], [9.0]], [54, 6], axis=0), np.repeat([0, 1], [54, 6])
+    scoring = ["accuracy", "balanced_accuracy", "recall"]
+    result = looms.assess(LogisticRegression(), X, y, 80, scoring=scoring, random_state=0)
+    square = stats.t.ppf(0.975, 79) ** 2
+    for name, n in zip(scoring, (60, 12, 6), strict=True):
+        assert result.n_units[name] == n
+        assert result.interval().loc[name, "low"] == pytest.approx(n / (n + square))
 
 
 # Comparison ----------------------------------------------------------------------

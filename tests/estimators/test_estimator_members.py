@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -92,13 +93,56 @@ def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
         _ = model.kernel_
 
 
+@pytest.mark.parametrize("n_groups", [3, 5, 8])
+@pytest.mark.parametrize("cv", [None, LeaveOneGroupOut()], ids=["folds", "groups"])
+def test_models_without_a_fold_do_not_know_it(n_groups, cv):
+    groups = np.arange(N) % n_groups
+    model = CandidatesRegressor(["linear", TREE], cv=cv).fit(X, Y, groups=groups)
+    nested = model._in_folds
+    assert nested.units.n_units == (min(n_groups, 5) if cv is None else n_groups)
+    for k, (out, members) in enumerate(zip(nested.units, nested.models, strict=True)):
+        rest = np.delete(np.arange(N), out)
+        trees = [one for one in members if not one.closed]
+        for one in trees:
+            alone = clone(TREE).fit(X[rest], Y[rest])
+            assert_allclose(one.values(NEW)[:, 0], alone.predict(NEW), err_msg=str(k))
+        assert trees or model.candidate_weights_[1] == 0
+
+
+def test_classes_keep_their_shares_in_folds():
+    y, groups = np.repeat([0, 1], N // 2), np.repeat(np.arange(10), N // 10)
+    rows = np.random.default_rng(0).normal(size=(N, 2)) + y[:, None]
+    seen = []
+
+    class Noted(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((y, sample_weight))
+            return super().fit(X, y, sample_weight)
+
+    options = {"cv": GroupKFold(5), "combine": "best"}
+    model = CandidatesClassifier([LogisticRegression(), Noted()], **options)
+    model.fit(rows, y, groups=groups)
+    assert len(seen) == 6
+    for labels, weight in seen:
+        share = labels.mean() if weight is None else (weight @ labels) / weight.sum()
+        assert share == pytest.approx(0.5)
+        assert weight is None or weight.mean() == pytest.approx(1.0)
+
+
+def test_an_evaluation_in_three_folds_stacks_without_them():
+    model = stack(TREE, cv=KFold(3)).fit(X, Y)
+    assert model.candidate_weights_ is not None
+    for members in model.evaluate()._nested.models:
+        assert len(members) == np.count_nonzero(model.candidate_weights_) == 2
+
+
 def test_decision_values_and_classes_that_some_rows_lack():
     model = CandidatesClassifier([RidgeClassifier()]).fit(X, TWO)
     assert_allclose(model._outputs(NEW), RidgeClassifier().fit(X, TWO).decision_function(NEW))
     (member,) = CandidatesClassifier([LogisticRegression()]).fit(X, THREE).members_
     codes = 2.0 * (THREE[:, None] == np.arange(3)) - 1
     rest = THREE > 0
-    values = member.trained(X[rest], codes[rest], np.ones(rest.sum()))(NEW)
+    values = member.trained(X[rest], codes[rest], np.ones(rest.sum())).values(NEW)
     assert (values[:, 0] == -1).all()
     assert_allclose(values[:, 1] + values[:, 2], 0, atol=1e-12)
 
@@ -246,7 +290,7 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
 
 
 @pytest.mark.slow
-def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
+def test_a_rare_class_is_scored_by_the_five_refits_of_the_fit():
     fits, rare = [], np.arange(N) < 2
     rows = X + 9.0 * rare[:, None]
 
@@ -260,14 +304,14 @@ def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
             return super().predict_proba(X)
 
     model = CandidatesClassifier([Counted()]).fit(rows, rare)
-    assert len(fits) == 2 * N + 1
+    assert len(fits) == 5 + 5 + 1
     assert set(model.evaluate(nested=False)) == {
         "accuracy",
         "balanced_accuracy",
         "roc_auc",
         "log_loss",
     }
-    assert len(fits) == 2 * N + 1
+    assert len(fits) == 5 + 5 + 1
     many = np.zeros((1000, 2))
     model.predict(many)
     assert fits[-1] == -1000  # at once: the estimator's own predict may not be safe in threads

@@ -582,26 +582,26 @@ class TestTarget:
         assert errors[0] == errors[1] != errors[2]
 
     def test_transforms_are_compared_on_some_of_many_rows(self, monkeypatch):
-        errors, few, module = [], 3 * N // 4, "looms.estimators._tabular_regressor"
-        groups, cv = np.arange(N) // 2, np.arange(N) % 5
-        compared = [{}, {"groups": groups}, {"sample_weight": np.arange(N) % 4}]
-        for rows in (N, few):
-            monkeypatch.setattr(f"{module}.ROWS_OF_TRANSFORMS", rows)
-            models = [TabularRegressor("linear").fit(TABLE, NUMBERS, **one) for one in compared]
-            models += [TabularRegressor("linear", cv=cv).fit(TABLE, NUMBERS)]
-            errors.append([one.transforms_ for one in models])
-        assert [one == other for one, other in zip(*errors, strict=True)] == [
-            False,
-            False,
-            True,
-            True,
-        ]
-        again = TabularRegressor("linear").fit(TABLE, NUMBERS).transforms_
-        assert (
-            again
-            == errors[1][0]
-            != TabularRegressor("linear", random_state=1).fit(TABLE, NUMBERS).transforms_
-        )
+        def errors(cv=None, seed=0, **options):
+            model = TabularRegressor("linear", cv=cv, random_state=seed)
+            return model.fit(TABLE, NUMBERS, **options).transforms_
+
+        calls = {
+            "rows": {},
+            "groups": {"groups": np.arange(N) // 2},
+            "three groups": {"groups": np.arange(N) % 3},
+            "folds of six groups": {"groups": np.arange(N) % 6, "cv": 5},
+            "rows with weight": {"sample_weight": np.arange(N) % 4},  # no more than are drawn
+            "folds of the rows": {"cv": np.arange(N) % 5},
+        }
+        on_all = {name: errors(**options) for name, options in calls.items()}
+        monkeypatch.setattr("looms.estimators._tabular_regressor.ROWS_OF_TRANSFORMS", 3 * N // 4)
+        on_some = {name: errors(**options) for name, options in calls.items()}
+        same = [name for name in calls if on_all[name] == on_some[name]]
+        assert same == ["rows with weight", "folds of the rows"]
+        assert errors() == on_some["rows"] != errors(seed=1)
+        monkeypatch.setattr("looms.estimators._tabular_regressor.ROWS_OF_TRANSFORMS", 12)
+        assert errors(**calls["folds of six groups"])
 
     @pytest.mark.parametrize("name", ["sqrt", "log", "log1p"])
     def test_is_transformed_back_by_smearing(self, name):

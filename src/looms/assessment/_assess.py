@@ -361,6 +361,11 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
         for split, parts in rows.items()
         if split.resamples and results[split.index].error is None
     ]
+    kinds = {name: kind_of(scorer) for name, scorer in experiment.scorers.items()}
+    units, classes = experiment.units[tested], bool(is_classifier(experiment.estimator))
+    names = np.unique(experiment.y[tested]) if classes else ()
+    of_classes = [len(np.unique(units[experiment.y[tested] == name])) for name in names]
+    n_units = len(np.unique(units))
     return Assessment(
         tuple(results[split.index] for split in done if split.index != WHOLE),
         whole,
@@ -368,15 +373,15 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
         first.method,
         first.random_state,
         estimator_text(experiment.estimator),
-        kinds={name: kind_of(scorer) for name, scorer in experiment.scorers.items()},
-        classification=bool(is_classifier(experiment.estimator)),
+        kinds=kinds,
+        classification=classes,
         out_of_bag=out_of_bag(
             experiment.scorers, experiment.y, experiment.weight, resamples, experiment.units
         )
         if resamples
         else None,
         n_samples=len(experiment.y),
-        n_units=len(np.unique(experiment.units[tested])),
+        n_units={name: kind.n_rows(n_units, of_classes) for name, kind in kinds.items()},
         estimator_key=estimator_key(experiment.estimator),
         grouped=experiment.groups is not None and experiment.splits[0].method != "forward",
     )

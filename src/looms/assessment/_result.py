@@ -98,8 +98,10 @@ class Assessment:
         averaged over each row's mean loss; see `looms.assess`.
     n_samples : int or None
         Number of rows that were split; None if that is not known.
-    n_units : int or None
-        Number of rows that splits tested; of groups of rows that were kept together, if any.
+    n_units : mapping of str to int, or None
+        Largest number of independent rows that each score is of, among those that splits tested;
+        of groups, if any were kept together. Where each class counts alike it is the number of
+        classes times the rows of the rarest.
 
     Examples
     --------
@@ -125,7 +127,7 @@ class Assessment:
     n_samples: int | None = None
     estimator_key: str | None = None
     grouped: bool = False
-    n_units: int | None = None
+    n_units: Mapping[str, int] | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -269,7 +271,8 @@ class Assessment:
             error = standard_error_632(score, apparent, out_of_bag, none)
         t = float(stats.t.ppf((1 + level) / 2, degrees))
         kind = ScoreKind() if self.kinds is None else self.kinds[score]
-        low, high = kind.interval(value, error, t, self.n_units or np.inf)
+        n = np.inf if self.n_units is None else self.n_units[score]
+        low, high = kind.interval(value, error, t, n)
         loo = optimism = optimism_error = float("nan")
         discernible = False
         both = [split for split in done if score in split.loo_scores]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -33,6 +33,16 @@ _SHARES = {
     "top_k_accuracy_score",
     "zero_one_loss",
 }
+#: Those that average the classes, and those that are of one class, perhaps averaged.
+_OF_CLASSES = {"balanced_accuracy", "balanced_accuracy_score", "roc_auc", "roc_auc_score"}
+_OF_ONE_CLASS = {
+    "average_precision_score",
+    "f1_score",
+    "fbeta_score",
+    "jaccard_score",
+    "precision_score",
+    "recall_score",
+}
 _AT_MOST_ONE = {"d2_absolute_error_score", "explained_variance_score", "r2_score"}
 #: Name endings by which scikit-learn marks functions whose smaller values are better.
 _SMALLER_IS_BETTER = ("_error", "_loss", "_deviance")
@@ -48,11 +58,29 @@ class ScoreKind:
     ----------
     smaller_is_better : True, False, or None if the scorer does not tell.
     low, high : smallest and largest possible value; infinite if there is no limit.
+    share_of : "rows", "classes" if all classes count alike, or "class" if it is of one of them,
+        which is taken for the rarest.
     """
 
     smaller_is_better: bool | None = None
     low: float = -np.inf
     high: float = np.inf
+    share_of: str = "rows"
+
+    def n_rows(self, n: int, of_classes: Sequence[int]) -> int:
+        """Largest number of independent rows that the score is a share of.
+
+        ``n`` is the number of rows, or of groups, and ``of_classes`` those that have each class.
+
+        Examples
+        --------
+        >>> ScoreKind(share_of="classes").n_rows(60, [5, 55])
+        10
+        """
+        if self.share_of == "rows" or not of_classes:
+            return n
+        least = min(of_classes)
+        return least if self.share_of == "class" else min(n, len(of_classes) * least)
 
     def interval(self, value: float, error: float, t: float, n: float) -> tuple[float, float]:
         r"""Confidence interval that stays within the range.
@@ -139,7 +167,9 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
     if not _RESCALING & set(getattr(scorer, "_kwargs", {})):
         low = 0.0 if is_loss or name in _SHARES else low
         high = 1.0 if name in _SHARES | _AT_MOST_ONE else high
-    return ScoreKind(is_loss, low, high) if sign > 0 else ScoreKind(False, -high, -low)
+    of = "classes" if name in _OF_CLASSES else "class" if name in _OF_ONE_CLASS else "rows"
+    ends = (low, high) if sign > 0 else (-high, -low)
+    return ScoreKind(is_loss and sign > 0, *ends, of)
 
 
 def default_scoring(estimator: Any, y: npt.ArrayLike) -> list[str]:

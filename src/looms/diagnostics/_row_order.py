@@ -187,8 +187,7 @@ def _scores_within(fitted: Any, held_out: HeldOut, folds: AnyArray) -> dict[str,
     """
     y, outputs, weight = held_out
     if is_classifier(fitted):
-        rule = fitted.threshold_, fitted.calibrator_
-        decided = Decided.of(np.arange(len(y)), outputs, *rule, fitted._tie)
+        decided = Decided.of(np.arange(len(y)), outputs, fitted._rule)
         made = Decisions.of([decided], class_indices(y))
         area = area_within(held_out, Units.of_numbers(folds), fitted._tie)
         scores = class_scores(class_indices(y), made.wrong, area, weight, losses=made.losses)

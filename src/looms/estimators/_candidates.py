@@ -20,6 +20,7 @@ from looms.estimators._selection import Selection
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel, is_estimator
+from looms.lssvm.fit import LandmarkMember
 from looms.selection._stack import COMBINATIONS
 
 #: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
@@ -31,8 +32,8 @@ AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
 #: 6700 [benchmarks/tables/README.md].
 ROWS_OF_TREES, ROWS_WITHOUT_RBF = 400, 1000
 BESIDE_TREES = ("linear", "ranked_laplacian", "weighted_matern12")
-#: Rows beyond which the last one is left out: its search takes minutes.
-MANY_ROWS = 100_000
+#: Kernels beside trees beyond so many rows: the search of the third takes minutes.
+MANY_ROWS, BESIDE_MANY = 100_000, ("linear", "ranked_laplacian")
 
 
 class Candidates(SelectingModel):
@@ -66,13 +67,21 @@ class Candidates(SelectingModel):
         if n < ROWS_OF_TREES:
             return tried
         if n >= ROWS_WITHOUT_RBF:
-            tried = [self._model(one) for one in BESIDE_TREES[: 2 if n > MANY_ROWS else None]]
-        return [*tried, self._trees(random_state=0)]
+            tried = [self._model(one) for one in (BESIDE_TREES if n <= MANY_ROWS else BESIDE_MANY)]
+        return [*tried, self._trees()]
 
     def _for_evaluation(self, selection: Selection) -> Any:
-        """Several candidates are those of the fit, also those of "auto" with fewer rows."""
-        tried = selection.for_folds
-        return unfitted(self, **({"candidates": list(tried)} if len(tried) > 1 else {}))
+        """Several candidates are those of the fit, also those of "auto" with fewer rows.
+
+        They are on as many landmarks, the search for whose number takes most of the time.
+        """
+        tried, fits = list(selection.for_folds), [fit for _, fit in selection.choice.models]
+        if len(tried) < 2:
+            return unfitted(self)
+        for k, fit in enumerate(fits):
+            if fit is not None and isinstance(fit.member, LandmarkMember):
+                tried[k] = clone(tried[k]).set_params(n_landmarks=len(fit.member.landmarks))
+        return unfitted(self, candidates=tried)
 
     @property
     def _is_auto(self) -> bool:

@@ -36,7 +36,7 @@ from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_cla
 from looms.held_out import HeldOut
 from looms.scores import Scores, area_within, held_out_decisions
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided, Decisions
+from looms.selection._decisions import Decided, Decisions, Rule
 from looms.selection._nested import Nested
 
 
@@ -321,16 +321,21 @@ class Classifier(ScoredClassifier, SelectingModel):
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
 
+    @property
+    def _rule(self) -> Rule:
+        """Rule of the decisions."""
+        return Rule(self.threshold_, self.calibrator_, self._tie)
+
     def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
         """Decisions on held-out outputs at the values chosen, and the area of `_area`."""
-        train, rule = np.flatnonzero(self.fit_weight_), (self.threshold_, self.calibrator_)
+        train, rule = np.flatnonzero(self.fit_weight_), self._rule
         y = self.loo_.y[train]
         if self._scored_in is None:
             with blas_threads(len(train)):
                 left_out = self.left_out()
-                return held_out_decisions(left_out, self._units, weight, *rule, y.shape, self._tie)
+                return held_out_decisions(left_out, self._units, weight, rule, y.shape)
         units, outputs = self._scored_in
-        decided = Decided.of(np.arange(len(y)), outputs, *rule, self._tie)
+        decided = Decided.of(np.arange(len(y)), outputs, rule)
         area = area_within(HeldOut(y, outputs, weight), units, self._tie)
         return Decisions.of([decided], class_indices(y)), area
 

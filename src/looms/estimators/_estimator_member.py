@@ -6,6 +6,9 @@ folds, and its models without single rows are as many fits as there are rows.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,15 +17,12 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 
-from looms._classes import class_indices
+from looms._classes import class_factors, class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._folds import (
-    folds_or_units,
-    last_step,
-    takes_groups,
-    takes_sample_weight,
-)
+from looms.estimators._fit_options import last_step, takes_groups, takes_sample_weight
+from looms.estimators._folds import OUTER_FOLDS
+from looms.folds import fold_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm._system import targets_as_columns
@@ -83,6 +83,7 @@ class EstimatorMember(Member):
     shape : () or (t,), of the target of a row.
     held_out : (n,) or (n, t) outputs of the rows of the fit by estimators without their fold; None
         before a fit.
+    keeps_shares : True if classes weigh in fits without a fold as they do in all rows.
     """
 
     closed = False
@@ -91,6 +92,7 @@ class EstimatorMember(Member):
     classes: AnyArray | None
     shape: tuple[int, ...]
     held_out: Array | None = None
+    keeps_shares: bool = False
 
     def __repr__(self) -> str:
         return f"EstimatorMember({self.estimator!r}, weight={self.weight:.3g})"
@@ -102,12 +104,12 @@ class EstimatorMember(Member):
 
     def outputs(self, X: Matrix | RowBlocks, X_fit: Any) -> Array:
         if isinstance(X, RowBlocks):
-            _, (f,) = X.sweep(lambda rows: ((), (self(rows),)))
+            _, (f,) = X.sweep(lambda rows: ((), (self.values(rows),)))
         else:  # at once, as its own predict takes them
-            f = self(X)
+            f = self.values(X)
         return self.weight * f.reshape(len(f), *self.shape)
 
-    def __call__(self, X: Matrix) -> Array:
+    def values(self, X: Matrix) -> Array:
         """Outputs in columns, (b, t), of the fitted estimator."""
         if self.classes is None:
             return targets_as_columns(np.asarray(self.estimator.predict(X), dtype=np.float64))
@@ -127,32 +129,53 @@ class EstimatorMember(Member):
     def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
         X = rows_in_memory(X)
 
-        def without(rest: AnyArray) -> EstimatorMember:
-            return self.trained(X[rest], y[rest], zeta[rest])
+        def without(rest: AnyArray) -> Callable[[Matrix], Array]:
+            return self.trained(X[rest], y[rest], zeta[rest]).values
 
         return Refits(without, X, targets_as_columns(y), zeta)
 
     def trained(self, X: Matrix, y: Array, zeta: Array) -> EstimatorMember:
         """A clone of the estimator, fitted to some rows."""
         target = y if self.classes is None else self.classes[class_indices(y)]
-        weights = {"sample_weight": zeta} if np.ptp(zeta) > 0 else {}
+        weights = {} if np.allclose(zeta, 1.0) else {"sample_weight": zeta}
         return replace(self, estimator=fitted(self.estimator, X, target, **weights))
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
-        """The outputs are of five folds, stratified by class, unless the units are folds."""
-        classes = self.classes is not None
-        labels, folds = class_indices(y) if classes else y, units
-        if not units.in_folds:
-            folds = folds_or_units(labels, units, classes, FOLDS)
-        F = left_out.outputs(folds).reshape(-1, *y.shape)
+        """The outputs are of the units if these are folds or at most ten, else of five folds."""
+        X, zeta, n = left_out.X, left_out.weight, len(y)
+        labels = y if self.classes is None else class_indices(y)
+        folds = _few_folds(labels, units, self.classes is not None)
+        F, without = np.full((*folds.shape, left_out.y.shape[1]), np.nan), []
+        for k, out in enumerate(folds):
+            rest = np.delete(np.arange(n), out)
+            weight = zeta[rest]
+            if self.keeps_shares:
+                factors = class_factors(labels, zeta, rest)
+                weight = weight * factors * (weight.sum() / (weight @ factors))
+            without.append(self.trained(X[rest], y[rest], weight))
+            r = folds.repetition[k]
+            tested = out[folds.tested[r, out]]
+            if len(tested):
+                F[r, tested] = without[k].values(X[tested])
+        F = F.reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
-        whole = self.trained(left_out.X, y, left_out.weight)
-        loo = HeldOut(y, held_out, left_out.weight)
-        own = replace(whole, held_out=held_out)
-        return Fit(own, loo, F, folds, without=left_out.models(folds))
+        whole = replace(self.trained(X, y, zeta), held_out=held_out)
+        return Fit(whole, HeldOut(y, held_out, zeta), F, folds, without=tuple(without))
 
     def weighing(self, weight: float) -> EstimatorMember:
         return replace(self, weight=float(weight))
+
+
+def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
+    """Folds in the place of many rows or groups; a rare class may be in some of them only."""
+    if units.in_folds or units.n_units <= OUTER_FOLDS:
+        return units
+    for stratified in (True, False) if classes else (False,):
+        with suppress(ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a class with fewer rows than there are folds
+            (numbers,) = fold_numbers(f"1x{FOLDS}", labels, units.clusters, classes=stratified)
+            return Units.partition(numbers, units.clusters)
+    return units
 
 
 def fitted(estimator: Any, X: Any, y: AnyArray, **given: Any) -> Any:

@@ -8,8 +8,6 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from inspect import Parameter, signature
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,26 +15,22 @@ from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import count
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._callbacks import say, tell
+from looms.estimators._fit_options import takes_weight
 from looms.estimators._warnings import kept_warnings, warn_of_time
-from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds, splits_groups
+from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
-from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import Refits
 from looms.selection._candidates import HeldOutLoss
 from looms.selection._nested import Nested
-from looms.threshold import as_rule
 from looms.units import Units
 
 OUTER_FOLDS = 10
@@ -128,11 +122,14 @@ class RowsOfFit:
         return units.once
 
     def choice_units(self, cv: Any, units: Units) -> Units:
-        """`outer_units` that candidates are compared in."""
+        """`outer_units` that candidates are compared in; others where a fold has left too few."""
+        most = _choice_folds.get()
+        if most == CHOICE_FOLDS:
+            return self.outer_units(cv, units, most)
         try:
-            return self.outer_units(cv, units, _choice_folds.get())
-        except ValueError:  # three folds leave fewer rows than five
-            return self.outer_units(cv, units, CHOICE_FOLDS)
+            return self.outer_units(cv, units, most)
+        except ValueError:  # three folds leave fewer rows than five; two of cv are too few
+            return self.outer_units(cv if is_number_of_folds(cv) else None, units, CHOICE_FOLDS)
 
     def loss(
         self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0
@@ -387,53 +384,3 @@ def refits_of(
         return partial(outputs, without[rest.tobytes()], rest)
 
     return Refits(fit, X, targets_as_columns(y), weight)
-
-
-def last_step(estimator: Any) -> tuple[str, Any]:
-    """Prefix of what `fit` passes to the last step of a pipeline, also inside of another; the step.
-
-    Of any other estimator, "" and itself.
-    """
-    prefix = ""
-    while isinstance(estimator, Pipeline):
-        name, estimator = estimator.steps[-1]
-        prefix += f"{name}__"
-    return prefix, estimator
-
-
-def takes_sample_weight(estimator: Any) -> bool:
-    """True if the estimator, or the last step of a pipeline, can weigh samples."""
-    _, last = last_step(estimator)
-    if has_fit_parameter(last, "sample_weight"):
-        return True
-    inner = _inner(last)
-    return bool(inner) and all(map(takes_sample_weight, inner))
-
-
-def takes_groups(estimator: Any) -> bool:
-    """True if the estimator, or the last step of a pipeline, tunes itself by groups of rows."""
-    _, last = last_step(estimator)
-    if isinstance(last, BaseSearchCV):
-        return splits_groups(last.cv)
-    inner = _inner(last)
-    return bool(has_fit_parameter(last, "groups") or (inner and all(map(takes_groups, inner))))
-
-
-def _inner(estimator: Any) -> list[Any]:
-    """Estimators that an estimator passes the keywords of its `fit` on to."""
-    kinds = {each.kind for each in signature(estimator.fit).parameters.values()}
-    if Parameter.VAR_KEYWORD not in kinds:
-        return []
-    alone = (getattr(estimator, name, None) for name in ("estimator", "regressor", "classifier"))
-    return [one for one in alone if one is not None] or [
-        one for _, one in getattr(estimator, "estimators", ())
-    ]
-
-
-def takes_weight(model: Any) -> bool:
-    """False for a model with a metric, for its threshold, or an estimator without weights."""
-    rule, candidates = getattr(model, "threshold", 0.5), getattr(model, "candidates", "auto")
-    estimators = [] if isinstance(candidates, str) else filter(is_estimator, candidates)
-    if not all(map(takes_sample_weight, estimators)):
-        return False
-    return isinstance(rule, Real) or as_rule(rule).takes_weight

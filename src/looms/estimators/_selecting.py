@@ -22,11 +22,11 @@ from looms.dask._blocks import gathered
 from looms.estimators._base import validated
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import EstimatorMember, check_estimators
+from looms.estimators._fit_options import takes_weight
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     SHARE_IN_FOLDS,
     RowsOfFit,
-    takes_weight,
     tuned_in_outer_folds,
     unfitted,
 )
@@ -35,7 +35,8 @@ from looms.estimators._selection import (
     Selection,
     TunedInFolds,
     choice_folds,
-    combined,
+    combined_in_folds,
+    stacked_by_fit,
 )
 from looms.estimators._updates import UpdatableModel
 from looms.estimators._warnings import (
@@ -143,7 +144,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         compares = len(candidates) > 1 and self._compares(X, kernels)
         outer = choice_folds(self, rows, units) if compares else None
         tried = [
-            self._estimator_on(rows, X, one, **options | {"units": outer or units})
+            self._estimator_on(rows, X, one, outer, **options)
             if one in estimators
             else one._tried_on(rows, X, **options)
             for one in candidates
@@ -159,8 +160,10 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         )
         selection = Selection(rows, units, choice, self.fit_intercept, self._tunes)
         for_folds = [one._for_folds if one in kernels else one for one in candidates]
-        if compares:
-            selection = combined(self, selection, for_folds, outer)
+        if outer is not None:
+            selection = combined_in_folds(self, selection, for_folds, outer)
+        elif compares and self._stacks:
+            selection = stacked_by_fit(self, selection)
         return replace(selection, for_folds=for_folds, seconds=time.perf_counter() - began)
 
     def _for_evaluation(self, selection: Selection) -> Any:
@@ -204,12 +207,22 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         return ways
 
     def _estimator_on(
-        self, rows: RowsOfFit, X: Matrix | RowBlocks, estimator: Any, **options: Any
+        self,
+        rows: RowsOfFit,
+        X: Matrix | RowBlocks,
+        estimator: Any,
+        outer: Units | None,
+        **options: Any,
     ) -> Tried:
-        """An estimator of scikit-learn as it is, on the rows of a fit."""
+        """An estimator of scikit-learn as it is, on the rows of a fit, compared in the folds."""
         targets, zeta = rows.own(rows.targets), options.pop("sample_weight")
         classes = np.unique(rows.own(rows.y)) if rows.classes else None
-        member = EstimatorMember(1.0, estimator, classes, targets.shape[1:])
+        keeps_shares = outer is not None and rows.classes and rows.weighs
+        member = EstimatorMember(
+            1.0, estimator, classes, targets.shape[1:], keeps_shares=keeps_shares
+        )
+        if outer is not None:
+            options["units"] = outer
         options |= {"sample_weight": zeta * (len(zeta) / zeta.sum()), "criterion": "press"}
         criterion = partial(GivenCriterion, X, targets, **options)
         return Tried(estimator, "press", lambda _: criterion(member=member), scan)
@@ -235,7 +248,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         outer, models = tuned_in_outer_folds(self, model, self, rows)
         rules = None
         if classes:
-            rules = [(one.threshold_, one.calibrator_, one._tie) for one in models]
+            rules = [one._rule for one in models]
         tuned = TunedInFolds.of(models, outer, rows)
         return tuned.nested(rows, rows.own(rows.targets), rules, whole=True)
 

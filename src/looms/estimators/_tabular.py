@@ -229,7 +229,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         held_out = HeldOut(self.held_out_.y[rows.train], outputs, rows.own(rows.weight))
         rules = None
         if rows.classes:
-            rules = [(one.threshold_, one.calibrator_, one.model_._tie) for one in models]
+            rules = [one.model_._rule for one in models]
         return Nested.of_folds(rows.train, outer, held_out, rules, models, model._tie)
 
     def _held_out_values(self, X: Any) -> Array:

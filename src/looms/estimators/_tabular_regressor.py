@@ -178,17 +178,17 @@ n_features_in_, feature_names_in_
         names, errors = self._admitted(targets, weight), dict[str, float]()
         with ExitStack() as stack:
             if len(names) > 1:
+                drawn = self._drawn_rows(matrix, targets, weight, options)
                 trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
                 first = _first_curved(model._candidates_for(trained))
                 one = clone(model).set_params(candidates=[first])
                 vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
-                (operations, n_arrays), (each, _) = model._cost_on(trained), one._cost_on(trained)
+                (operations, n_arrays), (each, _) = model._cost_on(trained), one._cost_on(drawn[0])
                 operations += len(names) * each
                 cost = operations, trained.shape[0], n_arrays, model._remedies_of_time
                 stack.enter_context(told_of_time(*cost))
                 with kept_warnings():
-                    data = self._for_transforms(matrix, targets, weight, options)
-                    errors = {name: self._error(name, one, *data) for name in names}
+                    errors = {name: self._error(name, one, *drawn) for name in names}
             name = min(errors, key=errors.__getitem__) if errors else names[0]
             z = _transformed(name, targets, weight)
             model.fit(matrix, z, **options)
@@ -374,17 +374,22 @@ n_features_in_, feature_names_in_
                 raise ValueError(f"target={name!r} {why}: leave it out, or use target='auto'.")
         return names
 
-    def _for_transforms(
+    def _drawn_rows(
         self, X: Any, y: Array, weight: Array, options: dict[str, Any]
     ) -> tuple[Any, Array, dict[str, Any]]:
-        """Rows that transforms are compared on: of many some, in whole groups but for the last."""
+        """Rows that transforms are compared on: of many some, of every group in proportion."""
         rows = np.flatnonzero(weight)
         if len(rows) <= ROWS_OF_TRANSFORMS or not is_number_of_folds(self.cv):
             return X, y, options
         numbers = group_numbers(options["groups"], len(y))
-        place = check_random_state(self.random_state).permutation(len(y))
-        some = np.sort(rows[np.argsort(place[numbers[rows]], kind="stable")[:ROWS_OF_TRANSFORMS]])
-        groups = numbers[some] if is_grouped(numbers) else None
+        rows = check_random_state(self.random_state).permutation(rows)
+        order = np.argsort(numbers[rows], kind="stable")  # groups one after the other
+        size = np.bincount(numbers[rows])[numbers[rows][order]]
+        _, first, group = np.unique(numbers[rows][order], return_index=True, return_inverse=True)
+        share = np.empty(len(rows))
+        share[order] = (np.arange(len(rows)) - first[group]) / size
+        some = np.sort(rows[np.argsort(share, kind="stable")[:ROWS_OF_TRANSFORMS]])
+        groups = numbers[some] if is_grouped(numbers[some]) else None
         drawn = training_rows(X, some, pairwise=False)
         return drawn, y[some], {"sample_weight": weight[some], "groups": groups}
 
@@ -415,11 +420,14 @@ n_features_in_, feature_names_in_
 
 
 def _first_curved(candidates: list[Any]) -> Any:
-    """The first candidate with a kernel that is not linear, as in folds; else any, or "rbf"."""
+    """The first candidate with a kernel that is not linear, as in folds; else any, or "rbf".
+
+    It is on landmarks only if there are many rows.
+    """
     kernels = [one for one in candidates if isinstance(one, KernelRegressor)]
     curved = [one for one in kernels if not isinstance(as_kernel(one.kernel), Linear)]
     first = next(iter([*curved, *kernels]), None)
-    return "rbf" if first is None else first._for_folds
+    return "rbf" if first is None else clone(first._for_folds).set_params(n_landmarks="auto")
 
 
 def _numbers(y: Any) -> Array:

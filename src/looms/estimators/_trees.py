@@ -45,7 +45,6 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
     n_features_in_ : number of features.
     """
 
-    random_state: Any
     baseline_: Array
     roots_: AnyArray
     feature_: AnyArray
@@ -54,15 +53,12 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
     value_: Array
     depth_: int
 
-    def __init__(self, random_state: Any = None) -> None:
-        self.random_state = random_state
-
     def _grown(self, boosting: Any, X: Any, targets: list[AnyArray], sample_weight: Any) -> Self:
         """This model with the nodes of estimators of scikit-learn, one for each target."""
         edges = [_edges(x) for x in X.T]
         codes = np.column_stack([np.searchsorted(e, x) for e, x in zip(edges, X.T, strict=True)])
         rounds = int(np.clip(len(X) // _ROWS_PER_ROUND, _LEAST_ROUNDS, _MOST_ROUNDS))
-        options = {"random_state": self.random_state, "max_iter": rounds, "early_stopping": False}
+        options = {"random_state": 0, "max_iter": rounds, "early_stopping": False}
         boosted = [boosting(**options).fit(codes, y, sample_weight) for y in targets]
         each = zip(*(one._predictors for one in boosted), strict=True)
         grown = [[tree.nodes for trees in of_round for tree in trees] for of_round in each]

@@ -255,10 +255,6 @@ class Refits(LeftOut):
     def of_own(self, rows: AnyArray) -> Array:
         return np.stack([self._without(G)(self.X[G]) for G in rows])
 
-    def models(self, units: Units) -> tuple[Callable[[Matrix], Array], ...]:
-        """What `fit` returned without each of the units."""
-        return tuple(map(self._without, units))
-
     def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
         n_fits = units.n_units * (inner.n_units if inner else 1)
         if n_fits > _MOST_FITS:

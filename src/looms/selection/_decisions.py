@@ -13,6 +13,21 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator, class_probabilities
 
 
+class Rule(NamedTuple):
+    """How outputs become classes and probabilities.
+
+    Attributes
+    ----------
+    threshold : of the outputs; (n_classes,) for several classes with a softmax.
+    calibrator : of the probabilities, or None.
+    tie : difference up to which outputs for labels are equal.
+    """
+
+    threshold: float | Array
+    calibrator: Calibrator | None
+    tie: float
+
+
 class Decided(NamedTuple):
     """Rows that were held out in some rounds, with their classes and probabilities.
 
@@ -34,16 +49,11 @@ class Decided(NamedTuple):
         cls,
         rows: AnyArray,
         outputs: Array,
-        threshold: float | Array,
-        calibrator: Calibrator | None,
-        tie: float,
+        rule: Rule,
     ) -> Decided:
-        """Decisions by a threshold, or one for each class, and probabilities by a calibrator.
-
-        Classes tie up to a difference ``tie``, as in `looms._classes.class_shares`.
-        """
-        p = None if calibrator is None else class_probabilities(calibrator, outputs)
-        return cls(rows, outputs, class_shares(outputs, threshold, tie), p)
+        """Decisions and probabilities; ties are those of `looms._classes.class_shares`."""
+        p = None if rule.calibrator is None else class_probabilities(rule.calibrator, outputs)
+        return cls(rows, outputs, class_shares(outputs, rule.threshold, rule.tie), p)
 
 
 @dataclass(frozen=True, eq=False)

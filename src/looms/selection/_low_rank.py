@@ -236,9 +236,9 @@ def low_rank_objective(
     def on_landmarks(m: int) -> LowRankObjective:
         return objective_on(blocks, y, landmarks=_landmarks(best, blocks, m, drawn, rng))
 
-    if rank == "auto":
-        return _doubled(on_landmarks, y, rng)
-    return on_landmarks(int(rank))
+    whole = _doubled(on_landmarks, y, rng) if rank == "auto" else on_landmarks(int(rank))
+    whole.known = tuning
+    return whole
 
 
 def most_landmarks(n: int) -> int:

@@ -16,7 +16,6 @@ import numpy as np
 from looms._classes import class_factors, class_indices, with_ties
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.calibration._calibrators import Calibrator
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm import NotPositiveDefiniteError
@@ -26,7 +25,7 @@ from looms.lssvm.fit import Fit
 from looms.lssvm.projection import Projection
 from looms.optimize._search import Point
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided, Decisions
+from looms.selection._decisions import Decided, Decisions, Rule
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import HeldOutCriterion
 from looms.selection._scan import grid_points, least_of
@@ -92,7 +91,7 @@ class Nested:
         rows: AnyArray,
         units: Units,
         held_out: HeldOut,
-        rules: Sequence[tuple[float | Array, Calibrator | None, float]] | None,
+        rules: Sequence[Rule] | None,
         models: Sequence[Any],
         tie: float | None = None,
         whole: bool = True,
@@ -102,14 +101,13 @@ class Nested:
         Parameters
         ----------
         rows, units, held_out, models, whole : as for the class.
-        rules : threshold and calibrator of each fold, and difference up to which outputs tie; None
-            for numbers.
+        rules : of the decisions on each fold; None for numbers.
         tie : difference up to which outputs up to 1 are equal up to rounding.
         """
         decisions = auc = None
         if rules is not None:
             rounds = [
-                Decided.of(out, held_out.outputs[out], *rule)
+                Decided.of(out, held_out.outputs[out], rule)
                 for out, rule in zip(units.tested_by, rules, strict=True)
             ]
             decisions = Decisions.of(rounds, class_indices(held_out.y))
@@ -296,4 +294,4 @@ class Rounds:
         factor = class_factors(labels, weight, rest)
         f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
         rule = rule_of(HeldOut(self.y[rest], with_ties(f[rest], tie)), rest, factor)
-        return Decided.of(out, f[out], rule.threshold, rule.calibrator, tie)
+        return Decided.of(out, f[out], Rule(rule.threshold, rule.calibrator, tie))

@@ -27,6 +27,7 @@ from looms.lssvm.fit import Fit
 from looms.lssvm.projection import Projection
 from looms.lssvm.spectral import decompose
 from looms.optimize._search import Point
+from looms.selection._tuning import Tuning
 from looms.units import Units
 
 # How far, in powers of two, hyper-parameters may lie from the center before the prior
@@ -119,6 +120,7 @@ class HeldOutCriterion(ABC):
     prior : prior of the kernel's hyper-parameters, or None.
     least_rows : smallest size of a subsample on which a search begins.
     goes_on_if_sure : False if a gain below the tolerance ends a search even if it is sure.
+    known : tuning on a sample that the start comes from, or None.
     """
 
     theta0: Array
@@ -127,6 +129,7 @@ class HeldOutCriterion(ABC):
     prior: HyperPrior | None
     least_rows: int = 0
     goes_on_if_sure: bool = True
+    known: Tuning | None = None
 
     def __init__(
         self,

@@ -63,7 +63,8 @@ def tune(
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters that minimize a leave-one-out criterion, and the model there.
 
-    On landmarks the search begins at the objective's own start, without a scan.
+    On landmarks the search begins at the objective's own start, without a scan. It is over if a
+    sample that has as many rows as ``max_samples`` gave the start.
 
     Parameters
     ----------
@@ -107,6 +108,9 @@ def tune(
     callbacks = evaluated, begun, progress
     most = objectives[-1].n_samples
     staged = _StagedSearch(objective, *callbacks, minimizer, max_iter, tolerance, most, thetas)
+    known = objective.known
+    if known is not None and size < objective.n_samples and size <= known.stages[-1][0]:
+        staged.outcome = known.outcome
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
         staged.search(objectives.pop(0))
     if most < objective.n_samples:
