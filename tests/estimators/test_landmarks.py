@@ -6,7 +6,7 @@ from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from looms import KernelClassifier, KernelRegressor
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import case_deletion
 from looms.duplicates import duplicate_groups
@@ -235,6 +235,25 @@ def test_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
 def test_numbers_of_landmarks_that_are_none_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         regressor(**options).fit(X[:N], NUMBERS[:N])
+
+
+def test_an_evaluation_takes_as_many_landmarks_as_the_fit(monkeypatch):
+    monkeypatch.setattr(_one_kernel, "FULL_ROWS", N - 1)  # more than without a fold
+    model = CandidatesRegressor(["rbf", "matern12"]).fit(X[:N], NUMBERS[:N])
+    nested = model.evaluate()._nested
+    sizes = {len(one.landmarks) for members in nested.models for one in members}
+    assert sizes == {len(one.landmarks) for one in model.members_} == {64}
+
+
+@pytest.mark.parametrize(("share", "searched"), [(0.25, []), (0.75, [900]), (1.0, [1200])])
+def test_a_search_on_fewer_rows_than_the_sample_is_that_of_the_sample(monkeypatch, share, searched):
+    monkeypatch.setattr("looms.selection._low_rank.SAMPLE_ROWS", 400)
+    monkeypatch.setattr("looms.selection._low_rank.LowRankObjective.least_rows", 400)
+    model = regressor(search=Search(max_samples=share)).fit(X, NUMBERS)
+    stages = model.selection_.stages
+    assert [n for n, one in stages if one.n_evaluations > 1] == searched
+    assert stages[-1][0] == len(X)
+    assert model.score(X, NUMBERS) > 0.9
 
 
 def test_a_kernel_matrix_has_no_landmarks():
