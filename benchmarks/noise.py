@@ -264,12 +264,14 @@ def subjects() -> Iterator[Subject]:
     yield Subject(title, partial(scores_of_tables, TabularClassifier(SEVERAL)), **few)
     tabular = partial(scores_of_tables, TabularClassifier())
     yield Subject("TabularClassifier(), texts and gaps", tabular, share=0.2)
-    with_trees = TabularClassifier([*SEVERAL, BoostedTreesClassifier(0)])
+    with_trees = TabularClassifier([*SEVERAL, BoostedTreesClassifier()])
     title = f"TabularClassifier({SEVERAL} and boosted trees)"
     yield Subject(title, partial(scores, with_trees, n=2 * N))
+    own = partial(scores, with_trees, n=2 * N, **optimistic)
+    yield Subject(f"{title}; nested=False", own, **flattering)
     auto = partial(scores, TabularClassifier(), n=1100)
     yield Subject("TabularClassifier(), 1100 rows", auto, share=0.3)
-    auto = partial(numbers_of_tables, TabularRegressor([*SEVERAL, BoostedTreesRegressor(0)]))
+    auto = partial(numbers_of_tables, TabularRegressor([*SEVERAL, BoostedTreesRegressor()]))
     title = f"TabularRegressor({SEVERAL} and boosted trees), texts and gaps"
     yield Subject(title, auto, **few)
     of_numbers = partial(numbers_of_tables, TabularRegressor(SEVERAL))

@@ -113,7 +113,7 @@ def evaluated(
     """Figures and times of a method on a split."""
     (X, y), (train, test) = data, rows
     threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
-    facts: dict[str, Any] = {"n_test": len(test), "n_part": len(X) - len(test)}
+    facts: dict[str, Any] = {}
     began, began_cpu = time.perf_counter(), time.process_time()
     machine = build(X.iloc[train], n_classes > 0, seed, threads).fit(X.iloc[train], y[train])
     facts["seconds"] = round(time.perf_counter() - began, 4)
@@ -164,7 +164,8 @@ def main() -> None:
                     key = (table.name, repeat, fold, method, options.seed, len(rows[0]))
                     if key in done:
                         continue
-                    record = dict(zip(KEYS, key, strict=True)) | {"n_classes": n_classes}
+                    sizes = {"n_test": len(rows[1]), "n_part": len(X) - len(rows[1])}
+                    record = dict(zip(KEYS, key, strict=True)) | {"n_classes": n_classes, **sizes}
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")  # of bounds, copies and iterations
                         try:

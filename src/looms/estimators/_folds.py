@@ -33,7 +33,8 @@ from looms.selection._candidates import HeldOutLoss
 from looms.selection._nested import Nested
 from looms.units import Units
 
-OUTER_FOLDS = 10
+#: Outer folds of an evaluation, and of one of several candidates.
+OUTER_FOLDS, OUTER_FOLDS_OF_SEVERAL = 10, 5
 #: Parameters of a model that is fitted beside others.
 _ALONE = {"verbose": 0, "n_jobs": None}
 #: Folds without which several candidates are tuned anew, to choose among them or to stack them; and
@@ -294,7 +295,7 @@ def evaluation_folds(cv: Any, fitted: Any, rows: RowsOfFit) -> tuple[Units, Rows
     """Outer folds of an evaluation, and the rows with their seed; ValueError for too few rows."""
     most = OUTER_FOLDS
     if has_several(fitted):  # others than those that compared the candidates
-        most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
+        most, rows = OUTER_FOLDS_OF_SEVERAL, replace(rows, seed=rows.seed + 1)
     return rows.outer_units(cv, fitted._units, most), rows
 
 
