@@ -55,7 +55,7 @@ def machines(n: int) -> dict[str, Any]:
             preprocess=None,
         ),
         "prepared": TabularRegressor(["rbf"], target="none"),
-        "trees": TabularRegressor(["rbf", BoostedTreesRegressor(0)], target="none"),
+        "trees": TabularRegressor(["rbf", BoostedTreesRegressor()], target="none"),
         "plain ard": KernelRegressor("ard"),
         "folds ard": KernelRegressor("ard"),
     }

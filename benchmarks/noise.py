@@ -333,11 +333,10 @@ def of_draw(subject: Subject, seed: int) -> Figures:
     return subject.figures(np.random.default_rng([seed, *subject.name.encode()]))
 
 
-def reading(values: np.ndarray, chance: float, sign: int) -> str:
+def reading(mean: float, error: float, chance: float, sign: int) -> str:
     """Side of chance on which the mean is, by three standard errors."""
-    better = sign * (values.mean() - chance)
-    far = 3 * values.std(ddof=1) / np.sqrt(len(values)) + 1e-9
-    return "chance" if abs(better) <= far else "flatters" if better > 0 else "worse"
+    better = sign * (mean - chance)
+    return "chance" if abs(better) <= 3 * error + 1e-9 else "flatters" if better > 0 else "worse"
 
 
 def table_rows(subject: Subject, draws: list[Figures]) -> Iterator[tuple[Any, ...]]:
@@ -347,7 +346,7 @@ def table_rows(subject: Subject, draws: list[Figures]) -> Iterator[tuple[Any, ..
         if len(values) < 2:
             continue
         mean, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
-        reads = reading(values, chance, sign)
+        reads = reading(mean, error, chance, sign)
         instead = subject.instead if reads == "flatters" else ""
         yield (
             subject.name.replace(", ", "; "),

@@ -390,7 +390,7 @@ the command and the versions.
 
 ## Accuracy
 
-Twenty real tables that played no part in the design of looms, with every method at its defaults.
+Twenty real tables, by which nothing of looms was chosen, with every method at its defaults.
 The error is the log loss, or the root mean square error where the target is a number. It is divided
 by that of the best of the seven peers on the same table: 1 is as good as the best of seven, which
 is known only afterwards.
