@@ -14,8 +14,8 @@ Differences are those of two machines of 5 columns each, which by symmetry are e
 columns of their own, or with the signal and three noisy columns in common. `looms.compare` takes
 the corrected resampled t-test.
 
-Claim checked: "outside" is at most 0.06 with 60 rows and more, and with 30 but for ten areas of
-three rows and for their R², which has no variance; once is too little for scores, and enough for
+Claim checked: "outside" is at most 0.06, but for areas and recalls in test parts with one or two
+rows of a class, 0.09, and for R² of three rows, which has no variance; once is too little for scores, and enough for
 differences of machines that are alike.
 
     python benchmarks/assess_intervals.py [--draws 1000]
