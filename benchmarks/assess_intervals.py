@@ -15,8 +15,8 @@ columns of their own, or with the signal and three noisy columns in common. `loo
 the corrected resampled t-test.
 
 Claim checked: "outside" is at most 0.06, but for areas and recalls in test parts with one or two
-rows of a class, 0.09, and for R² of three rows, which has no variance; once is too little for scores, and enough for
-differences of machines that are alike.
+rows of a class, 0.09, and for R² of three rows, which has no variance; once is too little for
+scores, and enough for differences of machines that are alike.
 
     python benchmarks/assess_intervals.py [--draws 1000]
 """

@@ -223,14 +223,15 @@ class Assessment:
         follows from `mean` and `standard_error` by the quantile of Student's distribution with
         one degree of freedom less than there are splits; for "bootstrap" of the normal
         distribution. It is Wilson's for shares, from at most as many rows (or groups) as there
-        are, or of balanced scores, recall and such as the rarest class has; on a logarithmic scale where the range has one end, as that of "rmse"; and symmetric
-        otherwise. NaN for fewer than two splits or 20 resamples.
+        are, and where classes count alike, as there would be if all were as rare as the rarest; on
+        a logarithmic scale where the range has one end, as that of "rmse"; and symmetric otherwise.
+        NaN for fewer than two splits or 20 resamples.
 
         In simulations of random splits and folds of 30 to 120 rows, with least-squares models of
         given values, at most 6 of 100 intervals of 95 % missed it, often 2 or 3
         (benchmarks/assess_intervals.py), but up to 9 of 100 for areas and recalls in test parts
-        with one or two rows of a class, and for "r2" in test parts of three rows 45 of 100 with ten splits and
-        8 with a hundred: its mean over such parts does not settle.
+        with one or two rows of a class, and for "r2" in test parts of three rows 45 of 100 with ten
+        splits and 8 with a hundred: its mean over such parts does not settle.
 
         Parameters
         ----------

@@ -50,8 +50,8 @@ class TabularClassifier(ScoredClassifier, Tabular):
         "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
         "weighted_matern12". From 400 rows on boosted trees, those of scikit-learn's
         `HistGradientBoostingClassifier`, stand beside them, unless rows are sparse or in blocks,
-        and from 1000 rows on in the place of "rbf". Beyond 5000 rows kernels have landmarks, and beyond 100,000
-        the last one is left out.
+        and from 1000 rows on in the place of "rbf". Beyond 5000 rows kernels have landmarks,
+        and beyond 100,000 the last one is left out.
     combine : {"stack", "best"}, default="stack"
         Candidates of up to 2000 rows are tuned anew without each of five folds, on a quarter of the
         other rows (at least 200), and combined on the rows of these folds; those of more rows on
