@@ -40,7 +40,7 @@ PEERS = (
     *("svc_grid", "linear"),
 )
 #: Most training rows in the tables of the suite.
-SIZES = {"500": "500 rows", "2000": "2000 rows"}
+SIZES = {"500": "500 rows", "2000": "2000 rows", "all": "all rows"}
 LARGE = {
     "large_tables_synthetic_100000_rank_500": "synthetic, 100,000 rows",
     "large_tables_synthetic_1000000_rank_1000": "synthetic, 1,000,000 rows",
