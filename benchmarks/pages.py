@@ -40,7 +40,7 @@ PEERS = (
     *("svc_grid", "linear"),
 )
 #: Most training rows in the tables of the suite.
-SIZES = {"500": "500 rows", "2000": "2000 rows", "all": "all rows"}
+SIZES = {"500": "up to 500 rows", "2000": "up to 2000 rows", "all": "all rows"}
 LARGE = {
     "large_tables_synthetic_100000_rank_500": "synthetic, 100,000 rows",
     "large_tables_synthetic_1000000_rank_1000": "synthetic, 1,000,000 rows",
@@ -359,10 +359,10 @@ def page(date_of: Callable[[Path], str] = date_of) -> str:
     others = sorted({path.stem for path in RESULTS.glob("*.csv")} - set(TABLES))
     text = TEXT.substitute(
         suites="\n\n".join(
-            f"At most {rows} to train on:\n\n{markdown(head, suite(size))}"
+            f"With {rows} to train on:\n\n{markdown(head, suite(size))}"
             for size, rows in SIZES.items()
         ),
-        n_lost=" and ".join(
+        n_lost=", ".join(
             f"{sum(ratio > 1 for ratio, _ in stack[size].values())} with {rows}"
             for size, rows in SIZES.items()
         ),
