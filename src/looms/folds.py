@@ -153,6 +153,12 @@ def is_number_of_folds(cv: Any) -> bool:
     return cv is None or isinstance(cv, (Integral, str))
 
 
+def number_of_folds(cv: Any) -> int:
+    """Number of folds that ``cv`` names, 0 if rows or groups are held out by themselves."""
+    match = NUMBER_OF_FOLDS.fullmatch(str(cv))
+    return 0 if match is None else int(match[2])
+
+
 def is_grouped(numbers: AnyArray) -> bool:
     """True if some row shares the number of its group with another."""
     return bool(np.bincount(numbers).max() > 1)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, make_scorer, mean_absolute_error
+from sklearn.metrics import accuracy_score, get_scorer, make_scorer, mean_absolute_error
 from sklearn.svm import SVC, LinearSVC
 
 import looms
@@ -64,6 +64,23 @@ INF = np.inf
 def test_kinds(scorer, smaller, low, high):
     kind = kind_of(scorer)
     assert (kind.smaller_is_better, kind.low, kind.high) == (smaller, low, high)
+
+
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        ("accuracy", 60),
+        ("f1_micro", 60),
+        ("recall_weighted", 60),
+        ("balanced_accuracy", 12),
+        ("f1_macro", 12),
+        ("roc_auc", 12),
+        ("recall", 6),
+        ("neg_log_loss", 60),
+    ],
+)
+def test_rows_that_a_score_is_a_share_of(name, n):
+    assert kind_of(get_scorer(name)).n_rows(60, [6, 54]) == n
 
 
 @pytest.mark.parametrize("right", [0, 7, 30])

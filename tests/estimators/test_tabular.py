@@ -593,15 +593,20 @@ class TestTarget:
             "folds of six groups": {"groups": np.arange(N) % 6, "cv": 5},
             "rows with weight": {"sample_weight": np.arange(N) % 4},  # no more than are drawn
             "folds of the rows": {"cv": np.arange(N) % 5},
+            "as many folds as rows": {"cv": N},
         }
         on_all = {name: errors(**options) for name, options in calls.items()}
         monkeypatch.setattr("looms.estimators._tabular_regressor.ROWS_OF_TRANSFORMS", 3 * N // 4)
         on_some = {name: errors(**options) for name, options in calls.items()}
         same = [name for name in calls if on_all[name] == on_some[name]]
-        assert same == ["rows with weight", "folds of the rows"]
+        assert same == ["rows with weight", "folds of the rows", "as many folds as rows"]
         assert errors() == on_some["rows"] != errors(seed=1)
         monkeypatch.setattr("looms.estimators._tabular_regressor.ROWS_OF_TRANSFORMS", 12)
         assert errors(**calls["folds of six groups"])
+        K = np.exp(-(np.subtract.outer(NUMBERS, NUMBERS) ** 2))
+        model = TabularRegressor([KernelRegressor("precomputed", mu=0.1)], preprocess=None)
+        model.fit(K, NUMBERS)
+        assert set(model.transforms_) == {"none", "sqrt", "log"}
 
     @pytest.mark.parametrize("name", ["sqrt", "log", "log1p"])
     def test_is_transformed_back_by_smearing(self, name):

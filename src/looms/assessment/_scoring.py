@@ -167,7 +167,10 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
     if not _RESCALING & set(getattr(scorer, "_kwargs", {})):
         low = 0.0 if is_loss or name in _SHARES else low
         high = 1.0 if name in _SHARES | _AT_MOST_ONE else high
-    of = "classes" if name in _OF_CLASSES else "class" if name in _OF_ONE_CLASS else "rows"
+    average = getattr(scorer, "_kwargs", {}).get("average", "binary")
+    of = "classes" if name in _OF_CLASSES or average == "macro" else "rows"
+    if name in _OF_ONE_CLASS and average == "binary":
+        of = "class"
     ends = (low, high) if sign > 0 else (-high, -low)
     return ScoreKind(is_loss and sign > 0, *ends, of)
 

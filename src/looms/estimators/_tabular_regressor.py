@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils import Tags, check_array, check_random_state, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, one_or_many
@@ -24,12 +24,13 @@ from looms.estimators._regressor import METHODS, Regressor, check_numbers
 from looms.estimators._scored import ScoredRegressor, name_of
 from looms.estimators._tabular import Tabular
 from looms.estimators._warnings import kept_warnings, told_of_time, warn
-from looms.folds import group_numbers, is_grouped, is_number_of_folds
+from looms.folds import group_numbers, is_grouped, is_number_of_folds, number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels import Linear
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
 from looms.scores import Scores
+from looms.selection._subsamples import rows_of_groups
 from looms.selection._target_transforms import (
     TARGET_TRANSFORMS,
     TargetTransform,
@@ -181,6 +182,8 @@ n_features_in_, feature_names_in_
                 drawn = self._drawn_rows(matrix, targets, weight, options)
                 trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
                 first = _first_curved(model._candidates_for(trained))
+                if drawn[1] is not targets:  # so few that the whole kernel is quicker
+                    first.set_params(n_landmarks=None)
                 one = clone(model).set_params(candidates=[first])
                 vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
                 (operations, n_arrays), (each, _) = model._cost_on(trained), one._cost_on(drawn[0])
@@ -378,19 +381,16 @@ n_features_in_, feature_names_in_
         self, X: Any, y: Array, weight: Array, options: dict[str, Any]
     ) -> tuple[Any, Array, dict[str, Any]]:
         """Rows that transforms are compared on: of many some, of every group in proportion."""
-        rows = np.flatnonzero(weight)
+        rows, pairwise = np.flatnonzero(weight), get_tags(self).input_tags.pairwise
         if len(rows) <= ROWS_OF_TRANSFORMS or not is_number_of_folds(self.cv):
             return X, y, options
         numbers = group_numbers(options["groups"], len(y))
-        rows = check_random_state(self.random_state).permutation(rows)
-        order = np.argsort(numbers[rows], kind="stable")  # groups one after the other
-        size = np.bincount(numbers[rows])[numbers[rows][order]]
-        _, first, group = np.unique(numbers[rows][order], return_index=True, return_inverse=True)
-        share = np.empty(len(rows))
-        share[order] = (np.arange(len(rows)) - first[group]) / size
-        some = np.sort(rows[np.argsort(share, kind="stable")[:ROWS_OF_TRANSFORMS]])
+        rng = check_random_state(self.random_state)
+        some = rows[rows_of_groups(numbers[rows], ROWS_OF_TRANSFORMS, rng)]
+        if len(np.unique(numbers[some])) < max(3, number_of_folds(self.cv)):
+            return X, y, options
         groups = numbers[some] if is_grouped(numbers[some]) else None
-        drawn = training_rows(X, some, pairwise=False)
+        drawn = training_rows(X, some, pairwise)
         return drawn, y[some], {"sample_weight": weight[some], "groups": groups}
 
     def _error(self, name: str, model: Any, X: Any, y: Array, options: dict[str, Any]) -> float:
@@ -420,14 +420,11 @@ n_features_in_, feature_names_in_
 
 
 def _first_curved(candidates: list[Any]) -> Any:
-    """The first candidate with a kernel that is not linear, as in folds; else any, or "rbf".
-
-    It is on landmarks only if there are many rows.
-    """
+    """The first candidate with a kernel that is not linear, as in folds; else any, or "rbf"."""
     kernels = [one for one in candidates if isinstance(one, KernelRegressor)]
     curved = [one for one in kernels if not isinstance(as_kernel(one.kernel), Linear)]
     first = next(iter([*curved, *kernels]), None)
-    return "rbf" if first is None else clone(first._for_folds).set_params(n_landmarks="auto")
+    return KernelRegressor() if first is None else clone(first._for_folds)
 
 
 def _numbers(y: Any) -> Array:

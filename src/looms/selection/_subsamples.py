@@ -62,6 +62,26 @@ def sampled_rows(y: Array, size: int, rng: np.random.RandomState) -> AnyArray:
     return np.sort(np.argsort(place, kind="stable")[:size])
 
 
+def rows_of_groups(groups: AnyArray, size: int, rng: np.random.RandomState) -> AnyArray:
+    """Indices of a random sample of rows, increasing, with a share of every group.
+
+    Examples
+    --------
+    >>> groups = np.repeat([0, 1, 2], [10, 40, 50])
+    >>> np.bincount(groups[rows_of_groups(groups, 20, np.random.RandomState(0))]).tolist()
+    [2, 8, 10]
+    """
+    order = rng.permutation(len(groups))
+    order = order[np.argsort(groups[order], kind="stable")]
+    _, first, group, sizes = np.unique(
+        groups[order], return_index=True, return_inverse=True, return_counts=True
+    )
+    place = (np.arange(len(order)) - first[group] + rng.random_sample(len(sizes))[group]) / sizes[
+        group
+    ]
+    return np.sort(order[np.argsort(place, kind="stable")[:size]])
+
+
 def stage_sizes(n_samples: int) -> list[int]:
     """Sizes of the subsamples before all samples: the scan's first, then growing by `_GROWTH`.
 

@@ -109,7 +109,12 @@ def tune(
     most = objectives[-1].n_samples
     staged = _StagedSearch(objective, *callbacks, minimizer, max_iter, tolerance, most, thetas)
     known = objective.known
-    if known is not None and size < objective.n_samples and size <= known.stages[-1][0]:
+    if (
+        known is not None
+        and known.outcome is not Outcome.NEVER_EVALUATED
+        and size < objective.n_samples
+        and size <= known.stages[-1][0]
+    ):
         staged.outcome = known.outcome
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
         staged.search(objectives.pop(0))
