@@ -10,6 +10,8 @@ import pytest
 from evaluated import evaluated
 from sklearn.datasets import make_friedman1
 
+from looms import TabularRegressor
+from looms.estimators._trees import BoostedTreesRegressor
 from looms.model_files import load_model
 
 
@@ -55,3 +57,13 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
     shown = looms("show", "fewer.skops")
     assert shown.exit_code == 0, shown.stderr
     assert "Stacked: 2 models, by the weights of the fit" in shown.stdout
+
+
+def test_boosted_trees_count_among_the_models_of_a_stack(looms, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    candidates = ["linear", BoostedTreesRegressor()]
+    model = TabularRegressor(candidates, target="none").fit(X, X[:, 0] + np.sign(X[:, 1]))
+    assert len(model.members_) == 2
+    model.save(tmp_path / "m.skops")
+    assert "Stacked: 2 models" in looms("show", str(tmp_path / "m.skops")).stdout

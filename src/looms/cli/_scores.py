@@ -280,7 +280,7 @@ def _show_chosen(facts: Facts) -> None:
         named = [] if criterion is None else [criterion_name(criterion)]
         how, shown = "Largest", [largest["kernel"], *named, *shown]
         by = "by the weights above" if model.candidates else "by the weights of the fit"
-        console().print(f"Stacked: {len(model.members)} models, {by}")
+        console().print(f"Stacked: {model.n_members} models, {by}")
     console().print(f"{how}: {', '.join(shown)}")
     if scales:
         n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))

@@ -85,6 +85,7 @@ class Model:
     n_landmarks : number of landmarks; None if the coefficients belong to all samples.
     members : least-squares models of a stack, or the model as the only one, with kernel, mu and
         weight; none for other models, and for stacks that have to be refitted without rows.
+    n_members : number of models that are summed, of any kind.
     stacked : True for a stack of models; ``kernel_`` is then that of the largest.
     weighs : True if a stack was asked for and made, also if one model got all the weight.
     candidates : candidates that were each tuned; empty if all values were given.
@@ -126,7 +127,8 @@ class Model:
         landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
         self.n_landmarks: int | None = None if landmarks is None else landmarks.shape[0]
         self.members: tuple[Any, ...] = summed if all(one.closed for one in summed) else ()
-        self.stacked = len(summed) > 1
+        self.n_members = len(summed)
+        self.stacked = self.n_members > 1
         self.candidates: list[Any] = own("candidates_", [])
         self.shares: Array | None = own("candidate_weights_") if self.candidates else None
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
