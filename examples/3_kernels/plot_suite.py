@@ -2,8 +2,8 @@
 Twenty real tables, wins and losses
 ===================================
 
-Each method at its defaults, on tables of up to 500 training rows that played no part in the design
-of looms. The error is the log loss, or the root mean square error where the target is a number.
+Each method at its defaults, on tables of up to 500 training rows, by which nothing of looms was
+chosen. The error is the log loss, or the root mean square error where the target is a number.
 """
 
 # %%

@@ -75,11 +75,11 @@ class Candidates(SelectingModel):
 
         They are on as many landmarks, the search for whose number takes most of the time.
         """
-        tried, fits = list(selection.for_folds), [fit for _, fit in selection.choice.models]
+        tried = list(selection.for_folds)
         if len(tried) < 2:
             return unfitted(self)
-        for k, fit in enumerate(fits):
-            if fit is not None and isinstance(fit.member, LandmarkMember):
+        for k, fit in selection.choice.fits.items():
+            if isinstance(fit.member, LandmarkMember):
                 tried[k] = clone(tried[k]).set_params(n_landmarks=len(fit.member.landmarks))
         return unfitted(self, candidates=tried)
 

@@ -24,7 +24,7 @@ from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._callbacks import say, tell
 from looms.estimators._fit_options import takes_weight
 from looms.estimators._warnings import kept_warnings, warn_of_time
-from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
+from looms.folds import fold_numbers, is_grouped, is_number_of_folds, number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
@@ -163,8 +163,7 @@ def outer_folds(
         )
     n_folds = min(most, n_folds)
     (numbers,) = fold_numbers(f"1x{n_folds}", y, groups, classes=classes, random_state=seed)
-    match = NUMBER_OF_FOLDS.fullmatch(str(cv))
-    inner = 2 if match is None else int(match[2])
+    inner = number_of_folds(cv) or 2
     for number in np.unique(numbers):
         rest = numbers != number
         n_units = len(np.unique(groups[rest]))

@@ -258,7 +258,7 @@ def combined_in_folds(
     selection stays as it is if there is one candidate.
     """
     choice, rows = selection.choice, selection.rows
-    fits = {k: fit for k, (_, fit) in enumerate(choice.models) if fit is not None}
+    fits = choice.fits
     if len(fits) < 2:
         return selection
     cv = model.cv if is_number_of_folds(model.cv) else None  # units take its place
@@ -289,8 +289,7 @@ def stacked_by_fit(model: Any, selection: Selection) -> Selection:
 
     The selection stays as it is if there is one candidate, or few rows.
     """
-    choice = selection.choice
-    fits = {k: fit for k, (_, fit) in enumerate(choice.models) if fit is not None}
+    choice, fits = selection.choice, selection.choice.fits
     if len(fits) < 2 or len(selection.rows.train) <= MOST_IN_FOLDS:
         return selection
     y, outputs = choice.fit.loo.y, np.array([fit.decided.outputs for fit in fits.values()])
@@ -309,20 +308,20 @@ def _compared(
     weight 0 and an infinite loss.
     """
     choice, rows = selection.choice, selection.rows
-    evaluated = np.array([fit is not None for _, fit in choice.models])
-    tried = [choice.candidates[k] for k in np.flatnonzero(evaluated)]
+    evaluated = [*choice.fits]
     y, factor = choice.fit.loo.y, np.ones(len(some))
     if rows.classes and rows.weighs:
         factor = class_factors(class_indices(y), rows.own(rows.weight), some)
     y, outputs = y[some], outputs[:, some]
     of_some = np.array([rows.loss(HeldOut(y, f), some, factor).value for f in outputs])
-    weights, losses = np.zeros(len(evaluated)), np.full(len(evaluated), np.inf)
+    weights, losses = np.zeros(len(choice.models)), np.full(len(choice.models), np.inf)
     losses[evaluated] = of_some
     if model._stacks:
         probable = getattr(model, "calibration", None) is not None
         weight = factor * rows.fit_weight[rows.train[some]]
         weights[evaluated] = stacking_weights(y, outputs, weight, labeled=probable)
     else:
+        tried = [choice.candidates[k] for k in evaluated]
         sizes = [np.inf if is_estimator(one.kernel) else len(one.params) for one in tried]
         weights[evaluated] = weight_of_best(of_some, np.array(sizes))
     return weights, losses

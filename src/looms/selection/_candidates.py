@@ -167,6 +167,11 @@ class Choice:
             raise ValueError(f"{self.best} has no model and cannot be the best.")
         return fit
 
+    @property
+    def fits(self) -> dict[int, Fit]:
+        """Models of the candidates that could be evaluated, by place."""
+        return {k: fit for k, (_, fit) in enumerate(self.models) if fit is not None}
+
     def combined(self, weights: Array, losses: Array, loss: HeldOutLoss) -> Choice:
         """The same candidates with other losses, stacked if several weights are positive."""
         candidates = [

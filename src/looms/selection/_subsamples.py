@@ -76,9 +76,8 @@ def rows_of_groups(groups: AnyArray, size: int, rng: np.random.RandomState) -> A
     _, first, group, sizes = np.unique(
         groups[order], return_index=True, return_inverse=True, return_counts=True
     )
-    place = (np.arange(len(order)) - first[group] + rng.random_sample(len(sizes))[group]) / sizes[
-        group
-    ]
+    offset = rng.random_sample(len(sizes)) - first
+    place = (np.arange(len(order)) + offset[group]) / sizes[group]
     return np.sort(order[np.argsort(place, kind="stable")[:size]])
 
 
