@@ -9,7 +9,8 @@ began. Nested scores are made up to ``--most-evaluated`` rows. The table is writ
 ``benchmarks/results/default_call.csv``.
 
 Claims checked: at most five times the time of CatBoost, a minute for 20,000 rows, and at most three
-times the fit for an evaluation.
+times the fit for an evaluation. The first is missed at 6000 rows, by a ratio of 5.6, and the last
+at 500, by 3.04.
 """
 
 from __future__ import annotations
