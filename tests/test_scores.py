@@ -23,6 +23,7 @@ from looms._scores import (
     class_baselines,
     class_scores,
     effective_size,
+    error_of,
     number_baselines,
     number_scores,
 )
@@ -74,7 +75,8 @@ class TestPlainFormulas:
             "log_loss": log_loss(self.labels, self.probabilities, sample_weight=w),
         }
         assert {name: value for name, (value, _) in scores.items()} == pytest.approx(expected)
-        assert scores["roc_auc"] == pytest.approx((0.7, 0.1 * np.sqrt(10)))
+        n = w.sum() ** 2 / (w @ w)
+        assert scores["roc_auc"] == pytest.approx((0.7, 0.1 * np.sqrt(10 * n / (n - 1))))
         assert list(class_scores(*arguments[:-1])) == ["accuracy", "balanced_accuracy", "roc_auc"]
 
     def test_standard_errors_of_classes(self):
@@ -129,6 +131,83 @@ class TestPlainFormulas:
         assert thrice["accuracy"] == pytest.approx(once["accuracy"])
         assert thrice["balanced_accuracy"] == pytest.approx(once["balanced_accuracy"])
         assert effective_size(np.array([1.0, 1.0, 2.0, 0.0])) == pytest.approx(16 / 6)
+
+
+def grouped_decisions(together, rng, n_groups=60):
+    """Labels, wrong decisions, outputs and groups of rows that are alike in groups, or not."""
+    groups = np.repeat(np.arange(n_groups), rng.integers(5, 30, n_groups))
+    level, tilt = together * rng.normal(size=(2, n_groups))
+    labels = 1 * (rng.normal(size=len(groups)) + level[groups] > 0.8)
+    outputs = 1.2 * labels + tilt[groups] + rng.normal(size=len(groups))
+    return labels, 1.0 * ((outputs > 0.6) != labels), outputs, groups
+
+
+def area_of(labels, outputs, weight):
+    targets = np.where(labels > 0, 1.0, -1.0)[:, None]
+    return pair_auc(targets, outputs[:, None], [np.arange(len(labels))], [], [], weight)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("together", [0.0, 0.5, 2.0])
+def test_errors_of_grouped_rows_are_those_of_a_bootstrap_of_groups(together):
+    rng = np.random.default_rng(5)
+    labels, wrong, outputs, groups = grouped_decisions(together, rng)
+    one = np.ones(len(labels))
+    scores = class_scores(labels, wrong, area_of(labels, outputs, one), one, groups)
+    drawn = []
+    for _ in range(400):
+        weight = 1.0 * np.bincount(rng.integers(0, 60, 60), minlength=60)[groups]
+        area = roc_auc_score(labels, outputs, sample_weight=weight)
+        accuracy = 1 - wrong @ weight / weight.sum()
+        drawn.append((accuracy, 1 - mean_class_error(labels, wrong, weight), area))
+    for name, error in zip(scores, np.std(drawn, axis=0), strict=True):
+        assert scores[name][1] == pytest.approx(error, rel=0.15), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("together", [0.0, 2.0])
+@pytest.mark.parametrize("n_groups", [6, 40])
+def test_two_standard_errors_of_grouped_rows_cover(together, n_groups):
+    rng = np.random.default_rng(7)
+    labels, wrong, outputs, _ = grouped_decisions(together, rng, 20_000)
+    one = np.ones(len(labels))
+    truth = 1 - wrong.mean(), 1 - mean_class_error(labels, wrong), area_of(labels, outputs, one)[0]
+    missed = []
+    for _ in range(150):
+        labels, wrong, outputs, groups = grouped_decisions(together, rng, n_groups)
+        one = np.ones(len(labels))
+        scores = class_scores(labels, wrong, area_of(labels, outputs, one), one, groups)
+        values, errors = np.transpose(list(scores.values()))
+        missed.append(np.abs(values - truth) > 2 * errors)
+    assert (np.mean(missed, axis=0) < (0.2 if n_groups == 6 else 0.1)).all()
+
+
+def test_without_an_error_or_within_one_group_each_group_is_one_draw():
+    labels, groups, one = np.arange(60) // 10 % 2, np.arange(60) // 5, np.ones(60)
+    right = class_scores(labels, 0 * one, (1.0, 0 * one), one, groups)
+    firsts = labels[::5], np.zeros(12), (1.0, np.zeros(12)), np.ones(12)
+    for name, expected in class_scores(*firsts).items():
+        assert right[name] == pytest.approx(expected)
+    wrong = 1.0 * (np.arange(60) % 2)
+    alone = class_scores(1 * (groups == 3), wrong, (0.5, 0 * one), one, groups)
+    p = (0.4 + 1) / 3  # class 1 is in one group
+    assert alone["balanced_accuracy"][1] > np.sqrt(p * (1 - p)) / 2
+
+
+def test_errors_in_windows_of_time_are_between_windows():
+    cv, window = GapKFold(5), np.empty(N, dtype=int)
+    for k, (_, rows) in enumerate(cv.split(X)):
+        window[rows] = k
+    model = KernelRegressor("linear", mu=0.1, cv=cv).fit(X, SIGNAL)
+    squares, scores = model.held_out_.residuals**2, model.evaluate()
+    sums, n = np.bincount(window, weights=squares - squares.mean()) / N, np.bincount(window)
+    drawn = N**2 / (n @ n)
+    of_mean = np.sqrt(drawn / (drawn - 1) * (sums @ sums))
+    assert scores.standard_errors["rmse"] == pytest.approx(of_mean / (2 * scores["rmse"]))
+    machine = KernelClassifier("linear", mu=0.1, cv=cv).fit(X, LABELS["two classes"])
+    scores = machine.evaluate()
+    expected = error_of(scores.decisions.wrong, [np.ones(N)], window)
+    assert scores.standard_errors["accuracy"] == pytest.approx(expected)
 
 
 def refitted(model, out, at):

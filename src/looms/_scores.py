@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from looms._words import with_error
 from looms.criteria import mean_class_error, standard_error
 from looms.kernels._samples import variances
 
+#: A sum of deviations that is zero but for rounding.
+_NOTHING = 1e-12
 #: Value and standard error of each score; NaN where there is none.
 ValuesAndErrors = dict[str, tuple[float, float]]
 
@@ -77,12 +80,11 @@ def class_scores(
     Returns
     -------
     scores : "accuracy", "balanced_accuracy", "roc_auc" and "log_loss". Standard errors are over
-        draws of as many rows, or groups, for given models. Those of accuracies use
-        (wrong + 1) / (n + 2) in each class, so that no error among n does not mean certainty; that
-        of an area is at least 1 / (2 √(n₊ n₋)), a mean over classes: where n₊ and n₋ normal outputs
-        have an area of 1, the true one falls short by no more (root mean square). Models that share
-        most of their rows err together, so over draws of the training rows the scores vary more:
-        benchmarks/results/standard_errors.csv.
+        draws of as many rows, or groups, for given models. Those of accuracies are by `error_of`;
+        that of an area is at least 1 / (2 √(n₊ n₋)), a mean over classes of `n_draws`: where n₊ and
+        n₋ normal outputs have an area of 1, the true one falls short by no more (root mean square).
+        Models that share most of their rows err together, so over draws of the training rows the
+        scores vary more: benchmarks/results/standard_errors.csv.
 
     Examples
     --------
@@ -91,24 +93,24 @@ def class_scores(
     >>> class_scores(labels, wrong, (0.5, np.zeros(4)), np.ones(4))["balanced_accuracy"][0]
     0.5
     """
-    present = np.unique(labels[weight > 0])
-    rates = np.array([np.average(wrong[labels == k], weights=weight[labels == k]) for k in present])
-    sizes = np.array([effective_size(weight * (labels == k), groups) for k in present])
-    error = np.asarray(np.average(wrong, weights=weight))
-    size = np.asarray(effective_size(weight, groups))
+    of_class = [weight * (labels == k) for k in np.unique(labels[weight > 0])]
     area, deviations = auc
-    area_error = np.asarray(np.nan)
-    if len(present) > 1:
-        rest = np.array([effective_size(weight * (labels != k), groups) for k in present])
-        least = np.mean(0.5 / np.sqrt(sizes * rest))
-        area_error = np.maximum(standard_error(deviations, groups), least)  # NaN stays NaN
+    area_error = np.nan
+    if len(of_class) > 1:
+        own = [n_draws(deviations * (w > 0), w, groups) for w in of_class]
+        rest = [n_draws(deviations * (w == 0), weight - w, groups) for w in of_class]
+        least = np.mean(0.5 / np.sqrt(np.multiply(own, rest)))
+        area_error = float(np.maximum(_error_of_sum(deviations, weight, groups), least))
     scores = {
-        "accuracy": (1.0 - float(error), float(np.sqrt(_variance(error, size)))),
+        "accuracy": (
+            1.0 - float(np.average(wrong, weights=weight)),
+            error_of(wrong, [weight], groups),
+        ),
         "balanced_accuracy": (
             1.0 - mean_class_error(labels, wrong, weight),
-            float(np.sqrt(_variance(rates, sizes).sum()) / len(present)),
+            error_of(wrong, of_class, groups),
         ),
-        "roc_auc": (area, float(area_error)),
+        "roc_auc": (area, area_error),
     }
     if losses is not None:
         scores["log_loss"] = mean_and_error(losses, weight, groups)
@@ -153,7 +155,10 @@ def number_scores(
     return {
         "rmse": (rmse, error / (2 * rmse) if rmse > 0 else 0.0),
         "mae": mean_and_error(np.nanmean(np.abs(residuals), axis=0).mean(axis=1), weight, groups),
-        "r2": (r2, standard_error(moved.mean(axis=1), groups) if varies.any() else float("nan")),
+        "r2": (
+            r2,
+            _error_of_sum(moved.mean(axis=1), weight, groups) if varies.any() else float("nan"),
+        ),
     }
 
 
@@ -220,16 +225,78 @@ def effective_size(weight: Array, groups: AnyArray | None = None) -> float:
     return float((weight.sum() / standard_error(weight, groups)) ** 2)
 
 
-def _variance(rate: Array, n: Array) -> Array:
-    smoothed = (rate * n + 1) / (n + 2)
-    return np.asarray(smoothed * (1 - smoothed) / n)
+def n_draws(deviations: Array, weight: Array, groups: AnyArray | None = None) -> float:
+    r"""Number of independent rows of equal weight whose mean would be as uncertain as this one.
+
+    .. math:: m = 1 + n (1 - 1 / G) \sum_i d_i^2 \Big/ \sum_g \bigl(\sum_{i \in g} d_i\bigr)^2
+
+    but at most n, for effective numbers n of rows and G of groups. Of few groups this is uncertain:
+    the result is 1 / ((1 − 1/G²) / m + 1/G³), nearer to G. It is G where all deviations are zero,
+    since nothing then tells whether rows of a group err together, and n if each row is its own
+    group.
+
+    Parameters
+    ----------
+    deviations : (n,) centered contributions of the rows to the mean.
+    weight, groups : as for `class_scores`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> d, one, groups = np.array([1.0, -1, 1, -1, -1, 1]) / 6, np.ones(6), np.arange(6) // 2
+    >>> [round(n_draws(d, one, of), 1) for of in (None, groups)]
+    [6.0, 5.4]
+    """
+    rows, drawn = effective_size(weight), effective_size(weight, groups)
+    alone, together = standard_error(deviations) ** 2, standard_error(deviations, groups) ** 2
+    if not alone > _NOTHING**2 or drawn <= 1 + 1e-9:
+        return drawn
+    m = min(rows, 1 + rows * (1 - 1 / drawn) * alone / max(together, _NOTHING**2))
+    return float(1 / ((1 - drawn**-2) / m + drawn**-3))
+
+
+def error_of(wrong: Array, weights: Sequence[Array], groups: AnyArray | None = None) -> float:
+    """Standard error of the mean of shares of wrong decisions, each by weights of its own.
+
+    Each share p has √(q (1 − q) / m) with m from `n_draws` and q = (p m + 1) / (m + 2), so that no
+    error among m does not mean certainty. Their correlations are those of the sums over groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wrong = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
+    >>> [round(error_of(wrong, [np.ones(6)], groups), 3) for groups in (None, np.arange(6) // 2)]
+    [0.198, 0.283]
+    """
+    numbers = np.arange(len(wrong)) if groups is None else groups
+    of_groups, apart = np.zeros(numbers.max() + 1), 0.0
+    for weight in weights:
+        share = weight / weight.sum()
+        p = share @ wrong
+        deviations = share * (wrong - p)
+        m = n_draws(deviations, weight, groups)
+        q = (p * m + 1) / (m + 2)
+        error = np.sqrt(q * (1 - q) / m)
+        drawn = np.bincount(numbers, weights=deviations, minlength=len(of_groups))
+        size = np.linalg.norm(drawn)
+        if size > _NOTHING:
+            of_groups += error * drawn / size
+        else:
+            apart += error**2
+    return float(np.sqrt(of_groups @ of_groups + apart) / len(weights))
 
 
 def mean_and_error(
     values: Array, weight: Array, groups: AnyArray | None = None
 ) -> tuple[float, float]:
     """Weighted mean and its standard error; with unit weights the latter is s / √n."""
-    share, n = weight / weight.sum(), effective_size(weight, groups)
+    share = weight / weight.sum()
     mean = float(share @ values)
+    return mean, _error_of_sum(share * (values - mean), weight, groups)
+
+
+def _error_of_sum(deviations: Array, weight: Array, groups: AnyArray | None) -> float:
+    """`standard_error` times √(G / (G − 1)) for an effective number G of groups; NaN for one."""
+    n = effective_size(weight, groups)
     freedom = n / (n - 1) if n > 1 + 1e-9 else np.nan
-    return mean, standard_error(np.sqrt(freedom) * share * (values - mean), groups)
+    return standard_error(np.sqrt(freedom) * deviations, groups)

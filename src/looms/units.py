@@ -55,7 +55,7 @@ class Units:
         repetitions; -1 for a row that stays.
     tested : (n_repetitions, n) true for rows that the model without their unit is tested on;
         false for rows that stay, and for those in a gap.
-    clusters : (n,) integers from 0, equal for rows that count as one draw in a standard error.
+    clusters : (n,) integers from 0, equal for rows that count as one draw.
     windows : true for windows of time, of `looms.folds.GapKFold`.
 
     Examples
@@ -186,6 +186,13 @@ class Units:
     def alone(self) -> bool:
         """True if each row is a unit of its own, once."""
         return self.n_units == self.shape[1] and self.shape[0] == 1
+
+    @cached_property
+    def scored_together(self) -> AnyArray:
+        """(n,) integers, equal for rows that count as one draw in the standard error of a score:
+        the clusters, or of windows of time the rows that a window tests.
+        """
+        return np.unique(self.own, return_inverse=True)[1] if self.windows else self.clusters
 
     @property
     def grouped(self) -> bool:

@@ -364,8 +364,9 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
     kinds = {name: kind_of(scorer) for name, scorer in experiment.scorers.items()}
     units, classes = experiment.units[tested], bool(is_classifier(experiment.estimator))
     names = np.unique(experiment.y[tested]) if classes else ()
-    of_classes = [len(np.unique(units[experiment.y[tested] == name])) for name in names]
-    n_units = len(np.unique(units))
+    labels = [experiment.y[tested] == name for name in names]
+    of_units = len(np.unique(units)), [len(np.unique(units[own])) for own in labels]
+    of_rows = len(units), [int(np.count_nonzero(own)) for own in labels]
     return Assessment(
         tuple(results[split.index] for split in done if split.index != WHOLE),
         whole,
@@ -381,7 +382,8 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
         if resamples
         else None,
         n_samples=len(experiment.y),
-        n_units={name: kind.n_rows(n_units, of_classes) for name, kind in kinds.items()},
+        n_units={name: kind.n_rows(*of_units) for name, kind in kinds.items()},
+        n_rows={name: kind.n_rows(*of_rows) for name, kind in kinds.items()},
         estimator_key=estimator_key(experiment.estimator),
         grouped=experiment.groups is not None and experiment.splits[0].method != "forward",
     )

@@ -102,6 +102,8 @@ class Assessment:
         Largest number of independent rows that each score is of, among those that splits tested;
         of groups, if any were kept together. Where each class counts alike it is the number of
         classes times the rows of the rarest.
+    n_rows : mapping of str to int, or None
+        The same of rows, though groups were kept together.
 
     Examples
     --------
@@ -128,6 +130,7 @@ class Assessment:
     estimator_key: str | None = None
     grouped: bool = False
     n_units: Mapping[str, int] | None = None
+    n_rows: Mapping[str, int] | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -222,10 +225,10 @@ class Assessment:
         It is of the expected score of models trained on other rows, as many as in a split, and
         follows from `mean` and `standard_error` by the quantile of Student's distribution with
         one degree of freedom less than there are splits; for "bootstrap" of the normal
-        distribution. It is Wilson's for shares, from at most as many rows (or groups) as there
-        are, and where classes count alike, as there would be if all were as rare as the rarest; on
-        a logarithmic scale where the range has one end, as that of "rmse"; and symmetric otherwise.
-        NaN for fewer than two splits or 20 resamples.
+        distribution. It is Wilson's for shares, from at most as many rows (at 0 and 1, groups) as
+        there are, and where classes count alike, as there would be if all were as rare as the
+        rarest; on a logarithmic scale where the range has one end, as that of "rmse"; and symmetric
+        otherwise. NaN for fewer than two splits or 20 resamples.
 
         In simulations of random splits and folds of 30 to 120 rows, with least-squares models of
         given values, at most 6 of 100 intervals of 95 % missed it, often 2 or 3
@@ -272,7 +275,9 @@ class Assessment:
             error = standard_error_632(score, apparent, out_of_bag, none)
         t = float(stats.t.ppf((1 + level) / 2, degrees))
         kind = ScoreKind() if self.kinds is None else self.kinds[score]
-        n = np.inf if self.n_units is None else self.n_units[score]
+        # At an end of the range nothing tells whether rows of a group are right or wrong together.
+        most = self.n_rows if kind.low < value < kind.high else self.n_units
+        n = np.inf if most is None else most[score]
         low, high = kind.interval(value, error, t, n)
         loo = optimism = optimism_error = float("nan")
         discernible = False

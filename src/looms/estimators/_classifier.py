@@ -267,8 +267,8 @@ class Classifier(ScoredClassifier, SelectingModel):
         train, known = np.flatnonzero(self.fit_weight_), nested and nested.of_classes
         weight, labels = self.loo_.sample_weight[train], class_indices(self.loo_.y[train])
         decisions, auc = known or self._decided(weight)
-        clusters = self._units.clusters
-        pairs = class_scores(labels, decisions.wrong, auc, weight, clusters, decisions.losses)
+        groups = self._units.scored_together
+        pairs = class_scores(labels, decisions.wrong, auc, weight, groups, decisions.losses)
         return self._as_scores(pairs, decisions, nested)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

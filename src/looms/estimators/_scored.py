@@ -300,7 +300,7 @@ class ScoredRegressor(RegressorMixin, ScoredModel):  # type: ignore[misc]
         train = np.flatnonzero(model.fit_weight_)
         y, _, weight = (each[train] for each in self.held_out_)
         outputs = nested.held_out.outputs[None] if nested else self._by_repetition()
-        pairs = number_scores(y, outputs, weight, model._units.clusters)
+        pairs = number_scores(y, outputs, weight, model._units.scored_together)
         return self._as_scores(pairs, None, nested)
 
     @abstractmethod

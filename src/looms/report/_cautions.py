@@ -234,10 +234,10 @@ def _quoted(model: Model, of: str) -> str:
 
 def _few_groups(model: Model) -> str:
     """A sentence on standard errors from few groups; empty if there are more, or none."""
-    n = len(np.unique(model.units.clusters[model.has_weight]))
-    if not model.units.grouped or n >= _FEW_GROUPS:
+    n = len(np.unique(model.units.scored_together[model.has_weight]))
+    if n >= min(_FEW_GROUPS, model.n_with_weight):
         return ""
-    what = model.units.together
+    what = "windows of time" if model.units.windows else model.units.together
     return f"There are only {n} {what}: a standard error from so few is not to be trusted."
 
 

@@ -45,7 +45,7 @@ def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
     mask, k = model.has_weight, len(model.classes)
     labels, predicted = class_indices(model.held_out.y)[mask], predicted_labels(model)[mask]
     n, n_predicted = (np.bincount(codes, minlength=k) for codes in (labels, predicted))
-    together = model.units.clusters[mask]
+    together = model.units.scored_together[mask]
     missing = (labels == np.arange(k)[:, None]) - 1.0 * (predicted == np.arange(k)[:, None])
     error = np.array([standard_error(each, together) for each in missing])
     seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * error)
@@ -64,7 +64,7 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     """
     mask, held_out = model.has_weight, model.predictions
     y, residuals = (v.reshape(len(mask), -1)[mask] for v in (held_out.y, held_out.residuals))
-    weight, clusters = held_out.sample_weight[mask], model.units.clusters[mask]
+    weight, groups = held_out.sample_weight[mask], model.units.scored_together[mask]
     share = (weight / weight.sum())[:, None]
     of_others = []
     for part in model.units.codes[:, mask]:  # a row that stays in a repetition has no mean there
@@ -81,7 +81,7 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     left = (share * of_model).sum(axis=0) / total
     # Contributions to 1 − Σ w e² / Σ w d², to first order.
     moved = ((left * of_mean - of_model) / total).mean(axis=1)
-    return float((1 - left).mean()), mean_and_error(moved, weight, clusters)[1]
+    return float((1 - left).mean()), mean_and_error(moved, weight, groups)[1]
 
 
 def _score(key: str, value: float, error: float, baseline: float) -> dict[str, Any]:
