@@ -23,7 +23,6 @@ from looms._scores import (
     class_baselines,
     class_scores,
     effective_size,
-    error_of,
     number_baselines,
     number_scores,
 )
@@ -142,9 +141,10 @@ def grouped_decisions(together, rng, n_groups=60):
     return labels, 1.0 * ((outputs > 0.6) != labels), outputs, groups
 
 
-def area_of(labels, outputs, weight):
+def area_of(labels, outputs, weight, groups=None):
     targets = np.where(labels > 0, 1.0, -1.0)[:, None]
-    return pair_auc(targets, outputs[:, None], [np.arange(len(labels))], [], [], weight)
+    compared = targets, outputs[:, None], [np.arange(len(labels))], [], [], weight
+    return pair_auc(*compared, groups=groups)
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_errors_of_grouped_rows_are_those_of_a_bootstrap_of_groups(together):
     rng = np.random.default_rng(5)
     labels, wrong, outputs, groups = grouped_decisions(together, rng)
     one = np.ones(len(labels))
-    scores = class_scores(labels, wrong, area_of(labels, outputs, one), one, groups)
+    scores = class_scores(labels, wrong, area_of(labels, outputs, one, groups), one, groups)
     drawn = []
     for _ in range(400):
         weight = 1.0 * np.bincount(rng.integers(0, 60, 60), minlength=60)[groups]
@@ -176,10 +176,24 @@ def test_two_standard_errors_of_grouped_rows_cover(together, n_groups):
     for _ in range(150):
         labels, wrong, outputs, groups = grouped_decisions(together, rng, n_groups)
         one = np.ones(len(labels))
-        scores = class_scores(labels, wrong, area_of(labels, outputs, one), one, groups)
+        scores = class_scores(labels, wrong, area_of(labels, outputs, one, groups), one, groups)
         values, errors = np.transpose(list(scores.values()))
         missed.append(np.abs(values - truth) > 2 * errors)
     assert (np.mean(missed, axis=0) < (0.2 if n_groups == 6 else 0.1)).all()
+
+
+def test_the_error_of_an_area_within_groups():
+    """Where groups are compared within themselves, it is that of a ratio of sums over groups."""
+    rng = np.random.default_rng(3)
+    labels, _, outputs, groups = grouped_decisions(0.5, rng, 30)
+    targets, sets = np.where(labels > 0, 1.0, -1.0)[:, None], Units.of_numbers(groups).tested_by
+    one = np.ones(len(labels))
+    area, deviations = pair_auc(targets, outputs[:, None], sets, [], [], one, groups=groups)
+    ranked = [outputs[S][labels[S] > 0][:, None] > outputs[S][labels[S] == 0] for S in sets]
+    right, mass = np.array([(won.sum(), won.size) for won in ranked]).T
+    assert area == pytest.approx(right.sum() / mass.sum())
+    sums = np.bincount(groups, weights=deviations)
+    assert_allclose(np.sort(sums), np.sort((right - area * mass) / mass.sum()), atol=1e-12)
 
 
 def test_without_an_error_or_within_one_group_each_group_is_one_draw():
@@ -195,19 +209,19 @@ def test_without_an_error_or_within_one_group_each_group_is_one_draw():
 
 
 def test_errors_in_windows_of_time_are_between_windows():
-    cv, window = GapKFold(5), np.empty(N, dtype=int)
-    for k, (_, rows) in enumerate(cv.split(X)):
-        window[rows] = k
-    model = KernelRegressor("linear", mu=0.1, cv=cv).fit(X, SIGNAL)
+    rng = np.random.default_rng(2)
+    level, cv = np.repeat(rng.normal(size=10), 20), GapKFold(10)
+    X, y = rng.normal(size=(200, 2)), level + 0.5 * rng.normal(size=200)
+    model = KernelRegressor("linear", mu=0.1, cv=cv).fit(X, y)
     squares, scores = model.held_out_.residuals**2, model.evaluate()
-    sums, n = np.bincount(window, weights=squares - squares.mean()) / N, np.bincount(window)
-    drawn = N**2 / (n @ n)
-    of_mean = np.sqrt(drawn / (drawn - 1) * (sums @ sums))
-    assert scores.standard_errors["rmse"] == pytest.approx(of_mean / (2 * scores["rmse"]))
-    machine = KernelClassifier("linear", mu=0.1, cv=cv).fit(X, LABELS["two classes"])
+    means = squares.reshape(10, 20).mean(axis=1)
+    expected = means.std(ddof=1) / np.sqrt(10) / (2 * scores["rmse"])
+    assert scores.standard_errors["rmse"] == pytest.approx(expected, rel=0.05)
+    machine = KernelClassifier("linear", mu=0.1, cv=cv).fit(X, y > 0)
     scores = machine.evaluate()
-    expected = error_of(scores.decisions.wrong, [np.ones(N)], window)
-    assert scores.standard_errors["accuracy"] == pytest.approx(expected)
+    means = scores.decisions.wrong.reshape(10, 20).mean(axis=1)
+    expected = means.std(ddof=1) / np.sqrt(10)
+    assert scores.standard_errors["accuracy"] == pytest.approx(expected, rel=0.05)
 
 
 def refitted(model, out, at):

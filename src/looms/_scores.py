@@ -296,7 +296,11 @@ def mean_and_error(
 
 
 def _error_of_sum(deviations: Array, weight: Array, groups: AnyArray | None) -> float:
-    """`standard_error` times √(G / (G − 1)) for an effective number G of groups; NaN for one."""
-    n = effective_size(weight, groups)
-    freedom = n / (n - 1) if n > 1 + 1e-9 else np.nan
-    return standard_error(np.sqrt(freedom) * deviations, groups)
+    """Standard error of a sum over rows, √(n Σ d² / (m − 1)) with m from `n_draws`; NaN for m = 1.
+
+    That is `standard_error` times √(G / (G − 1)), unless there are few groups, or groups differ by
+    less than independent rows.
+    """
+    m = n_draws(deviations, weight, groups)
+    factor = effective_size(weight) / (m - 1) if m > 1 + 1e-9 else np.nan
+    return float(np.sqrt(factor) * standard_error(deviations))

@@ -190,9 +190,10 @@ def held_out_decisions(
     for r, tested in units.passes:
         values = np.full(Y.shape, np.nan)
         values[tested] = outputs[r, tested]
-        of_pass = zip(sets, units.repetition, np.isin(units.repetition, r), strict=True)
-        own = [G[units.tested[k, G]] for G, k, member in of_pass if member]
-        areas.append(pair_auc(Y, values, own, pairs, pair_outputs, weight, rule.tie))
+        members = zip(sets, units.repetition, np.isin(units.repetition, r), strict=True)
+        own = [G[units.tested[k, G]] for G, k, member in members if member]
+        of_pass = Y, values, own, pairs, pair_outputs, weight, rule.tie
+        areas.append(pair_auc(*of_pass, units.scored_together))
     known = [each for each in areas if np.isfinite(each[0])]
     if not known:
         return decisions, areas[0]
@@ -207,4 +208,4 @@ def area_within(held_out: HeldOut, units: Units, tie: float | None = None) -> tu
     """
     y, f, weight = (targets_as_columns(each) for each in held_out)
     sets = units.tested_by if units.in_folds else []
-    return pair_auc(y, f, sets, [], [], weight[:, 0], tie)
+    return pair_auc(y, f, sets, [], [], weight[:, 0], tie, units.scored_together)

@@ -360,7 +360,8 @@ class Predictions:
             decision = decision[:, 1] - decision[:, 0]
         own = truth[:, None] == classes
         targets = np.where(own[:, 1:] if len(classes) == 2 else own, 1.0, -1.0)
-        area = pair_auc(targets, decision.reshape(n, -1), [np.arange(n)], [], [], weight)
+        outputs, all_rows = decision.reshape(n, -1), [np.arange(n)]
+        area = pair_auc(targets, outputs, all_rows, [], [], weight, groups=groups)
         if self.probabilities is not None:
             p = np.where(own.any(axis=1), (own * self.probabilities).sum(axis=1), np.nan)
             losses = -np.log(np.maximum(p, np.finfo(float).eps))

@@ -63,6 +63,7 @@ def pair_auc(
     pair_outputs: Sequence[Array],
     weight: Array,
     tie: float | None = None,
+    groups: AnyArray | None = None,
 ) -> tuple[float, Array]:
     """Leave-pair-out area under the ROC curve, mean over classes, and what each row adds to it.
 
@@ -76,6 +77,7 @@ def pair_auc(
         that has seen neither, those of the first fold first.
     weight : (n,) nonnegative.
     tie : as for `looms._classes.tie_width`; by default `looms._classes.rounding`.
+    groups : (n,) integers, equal for rows that count as one draw; by default each is its own.
 
     Returns
     -------
@@ -85,14 +87,18 @@ def pair_auc(
     areas, deviations = [], []
     tie = rounding(len(Y)) if tie is None else tie
     several = [rows for rows in folds if len(rows) > 1]
+    alike = [] if groups is None else [part for rows in several for part in _alike(rows, groups)]
     between = list(_of_equal_sizes(folds, pairs, pair_outputs))
     for c, y in enumerate(Y.T > 0):
         # Weighted sums of comparisons by row, within folds and between.
         right, mass = np.zeros((2, 2, len(y)))
+        of_groups = np.zeros((2, len(y)))
         within = 0.0
         for rows in several:
             _compare_within(y, outputs[rows, c], rows, weight, tie, right[0], mass[0])
             within += weight[rows][y[rows]].sum() * weight[rows][~y[rows]].sum()
+        for rows in alike:
+            _compare_within(y, outputs[rows, c], rows, weight, tie, *of_groups)
         for G, H, F in between:
             _compare_between(y, F[:, :, c], G, H, weight, tie, right[1], mass[1])
         total = weight[y].sum() * weight[~y].sum()
@@ -103,11 +109,20 @@ def pair_auc(
         scale = np.where(drawn > 0, scale / np.where(drawn > 0, drawn, 1.0), 0.0)
         scale = scale / (scale @ drawn) if scale.any() else (drawn > 0) / drawn.sum()
         areas.append(float(scale @ [part[y].sum() for part in right]))
-        # Each comparison counts for both of its rows, as in a U statistic of two samples.
-        deviations.append(scale @ (right - areas[-1] * mass))
+        # Each comparison counts for both of its draws, as in a U statistic of two samples.
+        once = scale[0] / 2 * (of_groups[0] - areas[-1] * of_groups[1])
+        deviations.append(scale @ (right - areas[-1] * mass) - once)
     if not areas:
         return float("nan"), np.full(len(Y), np.nan)
     return float(np.mean(areas)), np.mean(deviations, axis=0)
+
+
+def _alike(rows: AnyArray, groups: AnyArray) -> list[AnyArray]:
+    """The rows by their group, without those that are the only ones of theirs."""
+    _, number, sizes = np.unique(groups[rows], return_inverse=True, return_counts=True)
+    order = np.argsort(number, kind="stable")
+    order = order[sizes[number[order]] > 1]
+    return np.split(rows[order], np.flatnonzero(np.diff(number[order])) + 1) if len(order) else []
 
 
 def _of_equal_sizes(

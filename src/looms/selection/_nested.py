@@ -112,7 +112,8 @@ class Nested:
             ]
             decisions = Decisions.of(rounds, class_indices(held_out.y))
             Y, f, weight = (targets_as_columns(each) for each in held_out)
-            auc = pair_auc(Y, f, units.tested_by, [], [], weight[:, 0], tie)
+            tested, together = units.tested_by, units.scored_together
+            auc = pair_auc(Y, f, tested, [], [], weight[:, 0], tie, together)
         numbers = np.arange(len(models))
         return cls(rows, units, held_out, decisions, auc, tuple(models), numbers, whole)
 
@@ -277,6 +278,7 @@ class Rounds:
                 [self.outputs[k][self._rows[k]] for k in pairs],
                 weight,
                 self.ties.max(),
+                self.units.scored_together,
             )
         held_out = HeldOut(self.y, outputs.reshape(self.y.shape), weight)
         models = tuple(self.settings[k] for k in used)
