@@ -16,6 +16,7 @@ from sklearn.metrics import balanced_accuracy_score, make_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 import looms
 from looms import KernelClassifier, Search
@@ -81,12 +82,18 @@ def test_figures_by_hand(two_classes):
 
 def test_default_scores(two_classes, a_line):
     X, y = load_iris(return_X_y=True)
-    assert looms.assess(DummyClassifier(), X, y, 2).scores == ("balanced_accuracy", "accuracy")
-    assert looms.assess(DummyClassifier(), *two_classes, 2).scores == (
-        "balanced_accuracy",
-        "roc_auc",
-    )
+    of_three, of_two = (looms.assess(DummyClassifier(), *each, 2) for each in ((X, y), two_classes))
+    assert of_three.scores == ("balanced_accuracy", "accuracy", "log_loss")
+    assert of_two.scores == ("balanced_accuracy", "roc_auc", "log_loss")
+    assert of_three.mean["log_loss"] == pytest.approx(np.log(3))
+    grouped = looms.assess(DummyClassifier(), X, y, 2, groups=np.arange(150) % 9)
+    assert grouped.scores == ("balanced_accuracy", "accuracy")
+    resampled = looms.assess(DummyClassifier(), *two_classes, 2, method="bootstrap")
+    assert resampled.scores == ("balanced_accuracy", "roc_auc")
     assert looms.assess(Ridge(), *a_line, 2).scores == ("rmse", "r2")
+    seldom = np.repeat([0, 1, 2], [70, 78, 2])  # not in every test part
+    scores = looms.assess(DummyClassifier(strategy="prior"), X, seldom, 4).table["log_loss"]
+    assert np.isfinite(scores).all()
 
 
 @pytest.mark.slow
@@ -419,9 +426,20 @@ def test_an_interval_has_a_width_though_every_row_is_right():
         result = looms.assess(LogisticRegression(), X, y, 80, groups=groups, random_state=0)
         assert set(result.n_units.values()) == {n}
         square = stats.t.ppf(0.975, 79) ** 2
-        for name in result.scores:
+        for name in ("balanced_accuracy", "roc_auc"):
             assert result.mean[name] == 1.0
             assert result.interval().loc[name].tolist() == pytest.approx([n / (n + square), 1.0])
+
+
+def test_an_interval_of_groups_counts_rows_between_the_ends():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(600, 1)), np.arange(600) // 30
+    y = X[:, 0] + rng.normal(size=600) > 0
+    result = looms.assess(LogisticRegression(), X, y, 10, groups=groups, scoring="accuracy")
+    value, error = result.mean["accuracy"], result.standard_error["accuracy"]
+    low, high = result.interval().loc["accuracy"]
+    assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 9) * error, rel=0.1)
+    assert error < np.sqrt(value * (1 - value) / 20) / 2
 
 
 def test_an_interval_of_classes_is_of_the_rarest():
@@ -437,12 +455,23 @@ def test_an_interval_of_classes_is_of_the_rarest():
 # Comparison ----------------------------------------------------------------------
 
 
+def test_a_comparison_has_the_scores_that_all_have(two_classes):
+    given = {"likely": LogisticRegression(), "decides": LinearSVC()}
+    compared = looms.compare(given, *two_classes, n_splits=2)
+    assert {one.scores for one in compared.results.values()} == {("balanced_accuracy", "roc_auc")}
+    alone = looms.compare({"likely": given["likely"]}, *two_classes, n_splits=2)
+    assert alone.results["likely"].scores == ("balanced_accuracy", "roc_auc", "log_loss")
+    codes = two_classes[0], np.unique(two_classes[1], return_inverse=True)[1]
+    with pytest.raises(ValueError, match="no score in common"):
+        looms.compare({"a": Ridge(), "b": LogisticRegression()}, *codes, n_splits=2)
+
+
 @pytest.mark.slow
 def test_comparison_by_hand(two_classes):
     models = {"machine": MACHINE, "logistic": LogisticRegression(), "majority": DummyClassifier()}
     found = compare(models, *two_classes, n_splits=10, random_state=0)
     differences = found.differences()
-    assert len(differences) == 3 * 2
+    assert len(differences) == 3 * 3
     a, b = (
         found.results[name].table["balanced_accuracy"].to_numpy()
         for name in ("machine", "majority")

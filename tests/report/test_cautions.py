@@ -33,7 +33,10 @@ from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
 from looms.report._near_rows import scores_without_near
+from looms.report.facts import Facts
 from looms.report.model import model_of
+from looms.report.page import render
+from looms.report.scores import gain_over_shares
 from looms.report.text import heading, plus_minus, score
 from looms.tables import TablePreprocessor
 
@@ -90,7 +93,7 @@ def test_outer_estimate(points):
     assert "Leave-one-out chose 1 hyper-parameter and a threshold, and 5-fold" in text
     assert "cross-validation chose among 2 candidates" in text
     assert result.optimism_text("balanced_accuracy", "5-fold cross-validation") in text
-    (first, _) = summary(model, assessment=result)["assessment"]["scores"]
+    first = summary(model, assessment=result)["assessment"]["scores"][0]
     assert first["standard_error"] == result.standard_error["balanced_accuracy"]
     assert first["optimism_error"] == result.estimate("balanced_accuracy").optimism_error
 
@@ -199,7 +202,7 @@ def test_few_samples_and_a_rare_class(points):
     found = titles(KernelClassifier(mu=1e-3).fit(X[keep], y[keep]))
     assert {"Few rows", "A small class", "Unequal classes"} <= set(found)
     assert "\u2068True\u2069 has 4 rows" in found["A small class"][1]
-    assert "Consider" in found["Unequal classes"][1]
+    assert "consider threshold='balanced'" in found["Unequal classes"][1]
     weighted = titles(KernelClassifier(mu=1e-3, class_weight="balanced").fit(X[keep], y[keep]))
     assert "were weighted" in weighted["Unequal classes"][1]
     moved = titles(KernelClassifier(mu=1e-3, threshold="balanced").fit(X[keep], y[keep]))
@@ -360,7 +363,7 @@ def rare(n_positive=36, n=600):
 def test_one_class_for_all_names_the_remedy():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.1
-    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y))["One class for all"]
+    level, text = titles(KernelClassifier(mu=1e-3, calibration=None).fit(X, y))["One class for all"]
     assert level == "serious"
     assert "predicts \u2068False\u2069 for every row" in text
     X, y = rare()
@@ -370,6 +373,82 @@ def test_one_class_for_all_names_the_remedy():
     assert text.endswith(
         "Consider threshold='balanced', class_weight='balanced' or another kernel."
     )
+
+
+def events(n, share, difference):
+    """A rare outcome, and four columns of which one tells something of it, or none."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(n) < share * n
+    X = rng.normal(size=(n, 4))
+    X[:, 0] += difference * y
+    return X, np.where(y, "event", "none")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "share", "difference"), [(316, 0.17, 0.95), (602, 0.13, 0.75)])
+@pytest.mark.parametrize("Model", [KernelClassifier, CandidatesClassifier])
+def test_probabilities_of_rare_events_are_judged_by_log_loss(n, share, difference, Model):
+    X, y = events(n, share, difference)
+    model = quietly(Model("linear" if Model is KernelClassifier else ["linear", "rbf"]), X, y)
+    scores = model.evaluate()
+    value, error = scores.with_errors["balanced_accuracy"]
+    assert value - 3 * error < 0.5  # at ½
+    found = titles(model)
+    assert found["Unequal classes"][0] == "note"
+    assert "judge it by log loss and ROC AUC" in found["Unequal classes"][1]
+    assert not {level for level, _ in found.values()} & {"serious"}
+    head = summary(model)["headline"]
+    assert (head["key"], head["value"]) == ("log_loss", scores["log_loss"])
+    assert (head["baseline"], head["roc_auc"]) == (scores.baselines["log_loss"], scores["roc_auc"])
+    page = render(Facts(model))
+    assert f"Log loss (ROC AUC {scores['roc_auc']:.3f}) to expect on new rows" in page
+    assert "baseline, the shares of the classes, " in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "share"), [(316, 0.17), (602, 0.13)])
+def test_noise_with_rare_events_is_no_better_than_the_shares(n, share):
+    X, y = events(n, share, 0.0)
+    model = quietly(KernelClassifier(), X, y)
+    model.evaluate()
+    level, text = titles(model)["May be no better than the baseline"]
+    assert level == "serious"
+    assert "that of the shares of the classes" in text
+
+
+@pytest.mark.slow
+def test_a_threshold_that_was_asked_for_is_judged_by_its_decisions():
+    X, y = events(316, 0.17, 0.95)
+    for options in ({"threshold": "balanced"}, {"class_weight": "balanced"}, {"threshold": 0.2}):
+        told = summary(KernelClassifier("linear", mu=0.1, **options).fit(X, y))
+        assert (told["headline"]["key"], told["headline"]["roc_auc"]) == ("balanced_accuracy", None)
+    nearly_even = np.arange(316) % 3 > 0  # two thirds
+    told = summary(KernelClassifier("linear", mu=0.1).fit(X, nearly_even))
+    assert told["headline"]["key"] == "balanced_accuracy"
+
+
+def test_gains_over_the_shares_are_paired():
+    X, y = events(120, 0.2, 1.0)
+    model = model_of(KernelClassifier("linear", mu=0.1).fit(X, y))
+    losses, shares = model.scores.decisions.losses, np.where(y == "event", 0.2, 0.8)
+    gains = -np.log(shares) - losses
+    expected = gains.mean(), gains.std(ddof=1) / np.sqrt(120)
+    assert gain_over_shares(model) == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_splits_of_rare_events_are_judged_by_the_area():
+    X, y = events(316, 0.17, 0.95)
+    model = KernelClassifier("linear", mu=0.1).fit(X, y)
+    for area, told in ((0.75, False), (0.55, True)):
+        scores = {"balanced_accuracy": 0.5, "roc_auc": area, "log_loss": 0.4}
+        splits = tuple(
+            SplitResult(k, 90, 10, {n: v + 0.1 * (-1) ** k for n, v in scores.items()})
+            for k in range(10)
+        )
+        made = Assessment(splits, None, tuple(scores), "shuffle", 0, "a machine")
+        found = titles(model, assessment=made)
+        assert ("May be no better than the baseline" in found) == told
 
 
 @pytest.mark.slow

@@ -75,7 +75,8 @@ def assess(
         ``smaller_is_better``, True or False; otherwise optimism is reported unsigned. The default
         is "rmse" and "r2" for regressors, "balanced_accuracy" and "roc_auc" for two classes, and
         "balanced_accuracy" and "accuracy" for more classes or without a decision function and
-        probabilities.
+        probabilities; with probabilities also "log_loss", but not for "bootstrap", nor for more
+        than two classes with groups or "forward", where training parts may lack a class.
     store : path, default=None
         Folder that keeps every finished split. Repeating the call, even after the process was
         killed, runs only the splits that are missing or raised; the result is the same to the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -210,13 +210,18 @@ def compare(
         str(name): Experiment.of(estimator, X, y, random_state=seed, **options)
         for name, estimator in estimators.items()
     }
+    if options.get("scoring") is None:  # those that all have
+        common = set.intersection(*(set(each.scorers) for each in experiments.values()))
+        if not common:
+            raise ValueError("Classifiers and regressors have no score in common; give `scoring`.")
+        for name, each in experiments.items():
+            scorers = {key: one for key, one in each.scorers.items() if key in common}
+            experiments[name] = replace(each, scorers=scorers)
     next(iter(experiments.values())).warn_of_duplicates()
     results = {
         name: finished(experiment, store, n_jobs, progress)
         for name, experiment in experiments.items()
     }
-    if len({(r.scores, len(r.splits)) for r in results.values()}) > 1:
-        raise ValueError("Classifiers and regressors have no score in common; give `scoring`.")
     return Comparison(results)
 
 

@@ -25,7 +25,7 @@ from looms._checks import check_known, some_of
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
-from looms.assessment._bootstrap632 import check_defined, no_information
+from looms.assessment._bootstrap632 import KNOWN, check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
 from looms.assessment._fit_routing import checked_weights, fit_arguments, route, takes_in_fit
 from looms.assessment._scoring import all_scores, default_scoring
@@ -108,7 +108,10 @@ class Experiment:
             raise ValueError("An assessment needs more than one sample.")
         check_known(duplicates, "treatment of duplicates", DUPLICATES)
         weight = checked_weights(sample_weight, estimator, len(y))
-        scoring = default_scoring(estimator, y) if scoring is None else scoring
+        if scoring is None:
+            stratified = groups is None and duplicates != "group" and method != "forward"
+            scoring = default_scoring(estimator, y, stratified=stratified)
+            scoring = [name for name in scoring if method != "bootstrap" or name in KNOWN]
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
             check_defined(scorers, y)

@@ -175,18 +175,23 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
     return ScoreKind(is_loss and sign > 0, *ends, of)
 
 
-def default_scoring(estimator: Any, y: npt.ArrayLike) -> list[str]:
+def default_scoring(estimator: Any, y: npt.ArrayLike, *, stratified: bool = True) -> list[str]:
     """Names of the scores of an assessment that asks for none.
 
     They are "rmse" and "r2" for a regressor, "balanced_accuracy" and "roc_auc" for two classes, and
     "balanced_accuracy" and "accuracy" for more classes or without a decision function and
-    probabilities.
+    probabilities; with probabilities also "log_loss", if splits are ``stratified`` or there are two
+    classes: without a class in the training part there is none.
     """
     if not is_classifier(estimator):
         return ["rmse", "r2"]
-    scored = hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
-    two = len(np.unique(np.asarray(y))) == 2
-    return ["balanced_accuracy", "roc_auc" if two and scored else "accuracy"]
+    likely = hasattr(estimator, "predict_proba")
+    scored = hasattr(estimator, "decision_function") or likely
+    sizes = np.unique(np.asarray(y), return_counts=True)[1]
+    two = len(sizes) == 2
+    trained = two or (stratified and min(sizes, default=0) > 1)
+    names = ["balanced_accuracy", "roc_auc" if two and scored else "accuracy"]
+    return [*names, *["log_loss"] * bool(likely and trained)]
 
 
 def all_scores(

@@ -23,6 +23,7 @@ from looms.cli._request import ModelRequest
 from looms.estimators._encoding import is_positive_first
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
+from looms.report.scores import scores_in_order
 from looms.report.text import (
     CRITERIA,
     ENDS,
@@ -238,7 +239,7 @@ def show_choice(saved: Fitted, facts: Facts) -> None:
     _show_chosen(facts)
     scores, confusion = facts.model.scores, facts.loo["confusion"]
     method = scores.kind
-    show_scores({method: scores.with_errors}, scores.baselines, len(facts.model.classes))
+    show_scores({method: scores_in_order(facts.model)}, scores.baselines, len(facts.model.classes))
     show_units(saved)
     if confusion is None:
         return

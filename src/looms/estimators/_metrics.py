@@ -280,7 +280,9 @@ def _of_classes(scorer: Any, model: Any, labels: AnyArray | None) -> Any:
     if one._score_func is roc_auc_score and not options:
         one._score_func = roc_auc
     last = _last_of(model)
-    if len(labels) > 2:
+    if one._score_func is log_loss:
+        one._kwargs = {"labels": labels, **options}
+    elif len(labels) > 2:
         of_pairs = getattr(last, "decision_function_shape", None) == "ovo"  # not of classes
         if one._score_func is roc_auc and not of_pairs:
             one._kwargs = {"labels": labels}

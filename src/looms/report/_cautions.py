@@ -30,7 +30,9 @@ from looms.report._near_rows import scores_without_near
 from looms.report.model import Model, model_of, predicted_labels
 from looms.report.scores import (
     gain_over_mean,
+    gain_over_shares,
     headline_key,
+    judged_by_risk,
     quotes_splits,
     recall_by_class,
     seldom_predicted,
@@ -104,7 +106,7 @@ def cautions(estimator: Any) -> list[Caution]:
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.1
     >>> [caution["title"] for caution in cautions(KernelClassifier(mu=1e-3).fit(X, y))]
-    ['One class for all', 'A small class']
+    ['May be no better than the baseline', 'A small class', 'Unequal classes']
     """
     model = model_of(estimator)
     return cautions_of_fit(model, remarks_on_fit(model))
@@ -120,7 +122,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
     """Cautions about the fit, choice and assessment of a model, the serious ones first."""
     model, assessment, remarks = facts.model, facts.assessment, facts.remarks
     if assessment is not None and quotes_splits(model, assessment):
-        scores = beside_baselines(assessment, len(model.classes))
+        scores = beside_baselines(assessment, len(model.classes), judged_by_risk(model))
         others = [one for one in remarks if one["title"] != _NO_BETTER]
         remarks = [*_guessing_in_splits(model, scores), *others] if scores else remarks
     return _ordered(
@@ -254,6 +256,9 @@ def _guessing(model: Model) -> Iterator[Caution]:
                 f"the targets predicts as well. {few or _OTHERS}",
             )
         return
+    if judged_by_risk(model):
+        yield from _guessing_risks(model)
+        return
     (accuracy, error), (area, area_error) = scores["balanced_accuracy"], scores["roc_auc"]
     baseline, seldom = model.scores.baselines["balanced_accuracy"], _rarest_in_predictions(model)
     ordered = not area - 2 * area_error <= 0.5
@@ -285,6 +290,21 @@ def _guessing(model: Model) -> Iterator[Caution]:
     else:
         return
     yield serious(title, text)
+
+
+def _guessing_risks(model: Model) -> Iterator[Caution]:
+    """Caution if the log loss is not smaller than that of the shares of the classes."""
+    gain, error = gain_over_shares(model)
+    if gain > 2 * error:
+        return
+    loss, area = (score(model.scores[key], key) for key in ("log_loss", "roc_auc"))
+    baseline = score(model.scores.baselines["log_loss"], "log_loss")
+    yield serious(
+        _NO_BETTER,
+        f"The {model.method} log loss {loss} {_is_worse(gain, 0.0)} that of the shares of the "
+        f"classes ({baseline}; difference {score(gain, 'log_loss', 2)} "
+        f"{plus_minus(error, 'log_loss')}), ROC AUC {area}. {_few_groups(model) or _OTHERS}",
+    )
 
 
 def _guessing_in_splits(
@@ -365,9 +385,13 @@ def _sizes(model: Model) -> Iterator[Caution]:
             f"Class {isolated(model.classes[rare])} has {count(least, 'row')}: one more error "
             f"there changes its recall by {100 / max(least, 1):.0f} %.",
         )
-    if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
+    risk, seldom = judged_by_risk(model), _rarest_in_predictions(model)
+    if least < _RARE * n / len(counts) and (risk or not seldom):
         accuracy, baseline = model.scores["accuracy"], model.scores.baselines["accuracy"]
-        if settings_for_rare_classes(model.fitted, len(counts)):
+        settings = settings_for_rare_classes(model.fitted, len(counts))
+        if risk:
+            advice = f" {seldom}For decisions, consider {' or '.join(settings)}."
+        elif settings:
             advice = f" {_remedy(model)}" if 1 - accuracy > _GOOD * (1 - baseline) else ""
         else:
             weighted = getattr(model.fitted, "class_weight", None) is not None
@@ -376,7 +400,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
             "Unequal classes",
             "Always predicting the largest class has accuracy "
             f"{score(baseline, 'accuracy')}, this model {score(accuracy, 'accuracy')}; "
-            f"judge it by the balanced accuracy.{advice}",
+            f"judge it by {'log loss and ROC AUC' if risk else 'the balanced accuracy'}.{advice}",
         )
 
 

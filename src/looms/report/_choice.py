@@ -122,10 +122,16 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
 
 
 def beside_baselines(
-    assessment: Assessment, n_classes: int
+    assessment: Assessment, n_classes: int, risk: bool = False
 ) -> list[tuple[str, ScoreEstimate, float]]:
-    """Scores of outer splits with an interval, and their baselines; numbers have no classes."""
+    """Scores of outer splits with an interval, and their baselines; numbers have no classes.
+
+    The area alone for models judged by ``risk``: the log loss of splits has no interval of its
+    difference from that of the shares of the classes.
+    """
     baselines = {"balanced_accuracy": 1 / n_classes, "roc_auc": 0.5} if n_classes else {"r2": 0.0}
+    if risk:
+        del baselines["balanced_accuracy"]
     known = [name for name in baselines if name in assessment.scores]
     each = [(name, assessment.estimate(name), baselines[name]) for name in known]
     return [one for one in each if np.isfinite(one[1].low)]

@@ -282,9 +282,12 @@ def displays_of(facts: Facts) -> dict[str, Display]:
         history = CriterionHistoryDisplay.compute(estimator)
         if len(history.value) > 1:
             shown["history"] = history
-    if facts.assessment is not None and report["assessment"]["scores"][0]["loo"] is not None:
-        key = report["headline"]["key"]
-        shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
+    if facts.assessment is not None:
+        assessed, key = report["assessment"]["scores"], report["headline"]["key"]
+        own = [one["key"] for one in assessed if one["loo"] is not None]
+        if own:
+            key = key if key in own else own[0]
+            shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
     if model.classification:
         # By the model of the facts, which knows these outputs.
         shown["roc"] = RocDisplay.compute(model.fitted)

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from looms._classes import class_indices
-from looms._scores import SCORES, class_baselines, mean_and_error
+from looms._scores import SCORES, ValuesAndErrors, class_baselines, mean_and_error
 from looms._typing import AnyArray, Array
 from looms.assessment._result import Assessment
 from looms.calibration._scores import brier_score
 from looms.criteria import standard_error
+from looms.estimators._warnings import settings_for_rare_classes
 from looms.folds import left_out_with
 from looms.kernels._samples import variances
 from looms.report.model import Model, predicted_labels
@@ -22,6 +23,8 @@ MOST_CONFUSED = 12
 #: A class is seldom predicted if its predictions are fewer than this share of its samples, of
 #: which there are at least so many.
 _SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
+#: Two classes are unequal if one has more than so many times the rows of the other.
+_UNEQUAL = 2
 
 
 def recall_by_class(model: Model) -> tuple[AnyArray, Array]:
@@ -84,6 +87,18 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     return float((1 - left).mean()), mean_and_error(moved, weight, groups)[1]
 
 
+def gain_over_shares(model: Model) -> tuple[float, float]:
+    """How much smaller the log loss is than that of the shares of the classes, and its standard
+    error, from the differences in each row."""
+    rows, decisions = model.scores.rows, model.scores.decisions
+    assert decisions is not None  # of classes
+    assert decisions.losses is not None  # with probabilities
+    labels, weight = class_indices(model.held_out.y)[rows], model.held_out.sample_weight[rows]
+    shares = np.bincount(labels, weights=weight) / weight.sum()
+    gains = -np.log(shares[labels]) - decisions.losses
+    return mean_and_error(gains, weight, model.units.scored_together[rows])
+
+
 def _score(key: str, value: float, error: float, baseline: float) -> dict[str, Any]:
     return {
         "key": key,
@@ -105,7 +120,7 @@ def brier(model: Model, probabilities: Array) -> dict[str, Any]:
 def held_out(model: Model) -> dict[str, Any]:
     """Scores of held-out predictions, how these were made, and the confusion matrix."""
     baselines = model.scores.baselines
-    scores = [_score(key, *pair, baselines[key]) for key, pair in model.scores.with_errors.items()]
+    scores = [_score(key, *pair, baselines[key]) for key, pair in scores_in_order(model).items()]
     confusion = None
     if model.classification and len(model.classes) <= MOST_CONFUSED:
         mask, weight = model.has_weight, model.held_out.sample_weight
@@ -150,9 +165,30 @@ def outer(assessment: Assessment) -> dict[str, Any]:
     }
 
 
+def judged_by_risk(model: Model) -> bool:
+    """True for two unequal classes with probabilities, of which the more probable one is predicted.
+
+    Seldom is a rare class the more probable one, so that the balanced accuracy is near ½ even where
+    the probabilities are right.
+    """
+    if len(model.classes) != 2 or "log_loss" not in model.scores:
+        return False
+    sizes = recall_by_class(model)[0]
+    return bool(settings_for_rare_classes(model.fitted, 2)) and sizes.max() > _UNEQUAL * sizes.min()
+
+
 def headline_key(model: Model) -> str:
     """Key of the score on top."""
+    if judged_by_risk(model):
+        return "log_loss"
     return "balanced_accuracy" if model.classification else "rmse"
+
+
+def scores_in_order(model: Model) -> ValuesAndErrors:
+    """The scores with their standard errors; log loss and area come first where they judge."""
+    scores = model.scores.with_errors
+    first = ("log_loss", "roc_auc") if judged_by_risk(model) else ()
+    return {key: scores[key] for key in first} | scores
 
 
 def quotes_splits(model: Model, assessment: Assessment | None) -> bool:
@@ -169,7 +205,8 @@ def quotes_splits(model: Model, assessment: Assessment | None) -> bool:
 def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
     """The score on top: from outer splits if any, otherwise from held-out predictions.
 
-    Of outer splits and a choice repeated without each fold, the one of smaller standard error.
+    Of outer splits and a choice repeated without each fold, the one of smaller standard error. A
+    log loss has the area under the ROC curve beside it.
     """
     key = headline_key(model)
     scores = model.scores.with_errors
@@ -178,10 +215,11 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
     from_splits = quotes_splits(model, assessment)
     if assessment is None or not from_splits:
         value, error = scores[key]
-        most = 1.0 if classes else np.inf
+        most = 1.0 if key == "balanced_accuracy" else np.inf
         low: float | None = max(0.0, value - 2.0 * error)
         high: float | None = min(most, value + 2.0 * error)
         loo: float | None = value
+        area = scores.get("roc_auc", (None, None))[0]
     else:
         # Of several targets the splits have the mean of the errors, not the root of their squares.
         same = classes or model.held_out.y.ndim == 1
@@ -191,6 +229,8 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
         value, low, high = estimate.value, estimate.low, estimate.high
         loo = scores.get(key, (None, None))[0] if same else estimate.loo
         baseline = baseline if same and key == headline else None
+        known = "roc_auc" in assessment.scores
+        area = assessment.estimate("roc_auc").value if known else None
     return {
         "key": key,
         "name": _name(key),
@@ -201,4 +241,5 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
         "outer": from_splits,
         "loo": loo,
         "baseline": baseline,
+        "roc_auc": area if key == "log_loss" else None,
     }
