@@ -2,7 +2,8 @@
 
 The models are tuned and scored with whole groups held out, once. The bootstrap draws groups with
 replacement, and takes the standard deviation of the scores of the same held-out predictions.
-"ratio" is the standard error over that of the bootstrap.
+Areas compare rows within groups where these give enough comparisons, and so do those of the
+bootstrap. "ratio" is the standard error over that of the bootstrap.
 
 Made tables: "alone", groups of rows that have nothing in common; "wards", a share of the outcome in
 common; "persons", whose rows all have one label and are alike; "series", ten windows of an
@@ -81,7 +82,21 @@ def evaluated(model: Any, X: Any, y: np.ndarray, groups: np.ndarray) -> Scores:
     return fitted.evaluate(nested=False)
 
 
-def weighted(scores: Scores) -> Callable[[np.ndarray], dict[str, float]]:
+def area_of(
+    labels: np.ndarray, outputs: np.ndarray, groups: np.ndarray, value: float
+) -> Callable[[np.ndarray], float]:
+    """The area as a function of weights of the rows: within groups if that has this value."""
+    right, mass, first = [], [], np.unique(groups, return_index=True)[1]
+    for g in groups[first]:
+        positive, negative = (outputs[(groups == g) & (labels == k)] for k in (1, 0))
+        right.append(float((positive[:, None] > negative).sum()))
+        mass.append(float(len(positive) * len(negative)))
+    if abs(np.sum(right) - value * np.sum(mass)) > 1e-6 or not np.any(mass):
+        return lambda weight: float(roc_auc_score(labels, outputs, sample_weight=weight))
+    return lambda weight: float(weight[first] @ right / (weight[first] @ mass))
+
+
+def weighted(scores: Scores, groups: np.ndarray) -> Callable[[np.ndarray], dict[str, float]]:
     """The scores of the held-out predictions as a function of weights of the rows."""
     y, outputs, _ = scores.predictions
     decided = scores.decisions
@@ -97,6 +112,7 @@ def weighted(scores: Scores) -> Callable[[np.ndarray], dict[str, float]]:
 
         return of_numbers
     labels = (y > 0) * 1 if y.ndim == 1 else y.argmax(axis=1)
+    area = area_of(labels, outputs, groups, scores["roc_auc"]) if y.ndim == 1 else None
 
     def of_classes(weight: np.ndarray) -> dict[str, float]:
         found = {
@@ -104,8 +120,8 @@ def weighted(scores: Scores) -> Callable[[np.ndarray], dict[str, float]]:
             "balanced_accuracy": 1 - mean_class_error(labels, decided.wrong, weight),
             "log_loss": float(np.average(decided.losses, weights=weight)),
         }
-        if y.ndim == 1:
-            found["roc_auc"] = float(roc_auc_score(labels, outputs, sample_weight=weight))
+        if area is not None:
+            found["roc_auc"] = area(weight)
         return found
 
     return of_classes
@@ -121,7 +137,7 @@ def main() -> None:
     table = []
     for name, model, X, y, groups in cases:
         scores = quietly(evaluated, model, X, y, groups)
-        rng, n, score_of = np.random.default_rng(0), groups.max() + 1, weighted(scores)
+        rng, n, score_of = np.random.default_rng(0), groups.max() + 1, weighted(scores, groups)
         drawn = [
             score_of(1.0 * np.bincount(rng.integers(0, n, n), minlength=n)[groups])
             for _ in range(options.draws)
