@@ -87,7 +87,8 @@ class Scores(Mapping[str, float]):
 
     @property
     def standard_errors(self) -> dict[str, float]:
-        """Standard errors over draws of the rows, or groups, for a fixed model; NaN for none.
+        """Standard errors over draws of the rows, groups, or windows of time, for a fixed model; NaN
+        for none.
 
         Over draws of the training rows too, the distance from the score on new rows is larger:
         1.0 to 1.4 times (root mean square, accuracies and areas of 150 or 200 rows), for log loss

