@@ -194,6 +194,13 @@ class KernelModel(ScoredModel):
             cached = self._units_of_fit = self.units_.among(np.flatnonzero(self.fit_weight_))
         return cached
 
+    @property
+    def _finest_units(self) -> Units:
+        """Units without which all members have models at hand: those of the criterion, unless some
+        member has models without folds only."""
+        of_members = (one.units for one in self.members_)
+        return next((units for units in of_members if units is not None), self._units)
+
     def _models_without_rows(
         self, X: Matrix, method: str, chosen: bool = True
     ) -> tuple[Array, Iterator[tuple[slice, Array]]]:
@@ -281,7 +288,8 @@ class KernelModel(ScoredModel):
         """Models of a member without any of the rows of the fit."""
         train = np.flatnonzero(self.fit_weight_)
         X = training_rows(self._rows_of_fit(), train, member.pairwise)
-        return member.left_out(X, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_)
+        data = X, self.loo_.y[train], self.fit_weight_[train]
+        return member.left_out_of_fit(*data, self.fit_intercept_)
 
     @property
     def _has_closed_forms(self) -> bool:

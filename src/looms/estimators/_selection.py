@@ -84,7 +84,7 @@ class TunedInFolds:
         """
         outputs = fit.mean_held_out.outputs
         own = tuple(outputs[stay] for stay in outer.stays(np.arange(outer.n_units)))
-        pairs = zip(fit.without, own, strict=True)
+        pairs = zip(fit.member.without, own, strict=True)
         members = tuple((replace(one, held_out=f),) for one, f in pairs)
         return cls(outer, outputs, own, members, (fit.tie,) * outer.n_units)
 
@@ -192,7 +192,20 @@ class Selection:
             "_fit_seconds": self.seconds,
             "_outer_seed": rows.seed,
             "_scored_in": self._scored_in() if rows.classes else None,
+            "_best_closed": self._best_closed,
         }
+
+    @property
+    def _best_closed(self) -> Member | None:
+        """The best candidate in closed form, if no member of the model is."""
+        if any(fit.member.closed for _, fit in self._summed):
+            return None
+        of_all = zip(self.choice.candidates, self.choice.models, strict=True)
+        closed = [(one.loss, k) for k, (one, (_, fit)) in enumerate(of_all) if fit and fit.member.closed]
+        if not closed:
+            return None
+        train, n = self.rows.train, len(self.rows.weight)
+        return self.choice.fits[min(closed)[1]].member.among(train, n)
 
     @property
     def _summed(self) -> list[tuple[float, Fit]]:

@@ -278,7 +278,7 @@ class Refits(LeftOut):
         return F
 
     def fitted(self) -> Array:
-        return self.fit(np.arange(len(self.y)))(self.X)
+        return self._without(np.empty(0, dtype=np.intp))(self.X)
 
     def of_own(self, rows: AnyArray) -> Array:
         return np.stack([self._without(G)(self.X[G]) for G in rows])

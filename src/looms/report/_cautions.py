@@ -156,7 +156,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.closed:
+    if model.closed is not None:
         if model.candidates and not model.units.grouped and duplicates is None:
             yield from near_rows(model.on_scale)
         yield from order_of_rows(model.on_scale)
@@ -193,7 +193,8 @@ def near_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     yield note(
         "Rows like repeats of others",
         f"{_quoted(model, of)}. When a row is left out together with {what}, the "
-        f"{SCORES[_key(model)].name} {changes} from {alone} to {together}. If rows belong "
+        f"{SCORES[_key(model)].name} {changes} from {alone} to {together}{model.by_kernels}. "
+        "If rows belong "
         "together, such as repeats or rows of one patient, hold them out together, by groups=...: "
         "the model is then tuned for new groups, and may do better than this.",
     )
@@ -205,6 +206,8 @@ def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     if order is None or order.p_value > _IN_ORDER:
         return
     value, error = model.scores.with_errors[_key(model)]
+    if model.closed is not None and model.by_kernels:  # like with like
+        value = model.closed.scores[_key(model)]
     by_blocks = order.scores[_key(model)]
     worse = value - by_blocks if model.classification else by_blocks - value
     if worse <= 0:  # as for rows that were sorted by a feature
@@ -212,7 +215,7 @@ def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     yield (serious if worse > error else note)(
         "Rows in an order",
         f"{_quoted(model, of)}; by blocks of consecutive rows it is "
-        f"{score(by_blocks, _key(model), 3)} (p = {order.p_value:.3g}): rows near one another in "
+        f"{score(by_blocks, _key(model), 3)}{model.by_kernels} (p = {order.p_value:.3g}): rows near one another in "
         "the table resemble one another. If they follow one another in time or along a track, or "
         "come in batches, hold them out together: groups=... or cv=GapKFold(). If the table was "
         "only sorted by a feature, this is harmless.",

@@ -39,15 +39,16 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     These are its cluster, if samples fall into clusters, or the seven nearest. Returns what they
     are, then both accuracies, or both RMSE. None if the second is no worse than expected for
     samples drawn one by one; for fewer than 40 samples (160 without clusters) or more than 3000;
-    and for models with members that have no kernel.
+    and for models without a kernel. Of a stack with other members the kernels are taken.
 
     Notes
     -----
     O(n² log n) and some 2 n³ flops beside the leave-one-out models of the model.
     """
     n = model.n_with_weight
-    if model.rows is None or not model.closed or not FEWEST <= n <= MOST:
+    if model.rows is None or model.closed is None or not FEWEST <= n <= MOST:
         return None
+    model = model.closed
     fitted: Any = model.fitted
     rows, models = np.flatnonzero(fitted.fit_weight_), fitted.left_out()
     distance = _distance(model, training_rows(model.rows, rows, model.pairwise))
@@ -90,6 +91,7 @@ def scores_held_out(model: Model, numbers: AnyArray, others: AnyArray) -> tuple[
 
     These are accuracies, or RMSE. Both, (n,), are of the samples of positive weight.
     """
+    model = model.closed or model
     models, weight = model.fitted.left_out(), model.held_out.sample_weight[model.has_weight]
     outputs = (models.outputs(Units.of_numbers(each))[0] for each in (numbers, others))
     first, second = (mean_and_error(_losses(model, each), weight)[0] for each in outputs)

@@ -242,9 +242,7 @@ class Facts:
     @cached_property
     def importance(self) -> ImportanceDisplay | None:
         """Importance of the columns; None for a kernel matrix, or if rows are not kept."""
-        model = self.model
-        known = model.members and model.table is not None
-        return ImportanceDisplay.compute(self.estimator) if known else None
+        return None if self.model.table is None else ImportanceDisplay.compute(self.estimator)
 
     @property
     def _few(self) -> bool:
@@ -255,14 +253,17 @@ class Facts:
 
     @cached_property
     def deletion(self) -> CaseDeletion | None:
-        """Effect of leaving out each sample, or group; None for many, or fewer than three."""
+        """Effect of leaving out each sample, or group; None for many, or fewer than three.
+
+        Of a stack with other members than kernels it is the effect on its kernels.
+        """
         model, groups = self.model, self.groups
         if not (self._few and model.closed):
             return None
         labels = model.units.clusters if groups is None else np.asarray(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
             return None
-        criterion = chosen_criterion(model.fitted)
+        criterion = chosen_criterion(model.closed.fitted)
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
         deletion = case_deletion(model.fitted, groups=groups, criterion=criterion)

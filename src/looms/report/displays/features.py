@@ -1,42 +1,48 @@
-"""Importance of every feature: leave-one-out residuals without it, and relevances of ARD."""
+"""Importance of every column by permutation of held-out rows, and relevances of ARD."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from looms._typing import Array, Matrix
+from looms._checks import check_count
+from looms._threads import blas_threads
+from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import standard_error
+from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm.features import has_few_features
 from looms.report.displays.base import ModelDisplay, ink, label_ticks
-from looms.report.model import (
-    model_of,
-    relevances,
-    sampled_rows,
-)
+from looms.report.model import Model, model_of, relevances, sampled_rows
 from looms.selection._subsamples import log2_mu_shift
 
-_FLOPS = 1.5e10  # of all factorizations: a second or two on one thread
+#: Kernel values between permuted rows and those of the fit: a second or two on one thread.
+_VALUES = 1.5e8
+_MOST_REPEATS = 5
+#: Rows up to which the models without units are those of all rows, if they take the whole kernel
+#: matrix; of more rows, kernels are solved on as many.
+_WHOLE = 2000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ImportanceDisplay(ModelDisplay):
-    """Rise of PRESS without each column of a table, the largest on top, with standard errors.
+    """Rise of the held-out error when a column is permuted, the largest on top.
 
-    ``plot(max_features=20)`` draws at most so many, from the top.
+    ``plot(max_features=20)`` draws at most so many, from the top, with standard errors.
 
     Parameters
     ----------
     names : names of the columns examined.
-    value : (n_columns,) rise of PRESS, the mean squared leave-one-out residual, when the
-        column is held at its mean, or at zero if sparse. Negative if the model does better
-        without it.
+    value : (n_columns,) rise of PRESS, the mean squared held-out residual, when the values of the
+        column are permuted among the rows. Negative if the model does better with wrong values.
     standard_error : (n_columns,) standard error of the rise, which is a mean over samples.
-    press : PRESS with all columns.
-    n_samples : number of samples it was computed on.
+    press : PRESS with all columns as they are.
+    n_samples, n_repeats : numbers of samples that were permuted, and of permutations.
     n_columns : number of columns of the table, of which only some may be examined.
 
     Examples
@@ -48,7 +54,7 @@ class ImportanceDisplay(ModelDisplay):
     >>> model = KernelClassifier().fit(data.data, data.target)
     >>> display = ImportanceDisplay.from_estimator(model)
     >>> display.names[0], display.ax_.get_xlabel()
-    ('petal length (cm)', 'rise of PRESS without it')
+    ('petal length (cm)', 'rise of PRESS when permuted')
     """
 
     names: list[str]
@@ -56,6 +62,7 @@ class ImportanceDisplay(ModelDisplay):
     standard_error: Array
     press: float
     n_samples: int
+    n_repeats: int
     n_columns: int
 
     @classmethod
@@ -63,41 +70,53 @@ class ImportanceDisplay(ModelDisplay):
         cls,
         estimator: Any,
         *,
+        n_repeats: int | None = None,
         n_samples: int | None = None,
         max_columns: int = 60,
         random_state: int = 0,
     ) -> Self:
-        r"""Rise of the leave-one-out error when a column carries no information.
+        r"""Rise of the held-out error when a column tells nothing of its row.
 
-        .. math:: \frac{1}{\sum_i ζ_i} \sum_i ζ_i \bigl(r_i^{(k)\,2} - r_i^2\bigr)
+        .. math:: \frac{1}{\sum_i ζ_i} \sum_i ζ_i \bigl((y_i - f^{(-i)}(x_i'))^2
+                  - (y_i - f^{(-i)}(x_i))^2\bigr)
 
-        with r the leave-one-out residuals, and r⁽ᵏ⁾ those when all features made from column k are
-        held at their means, or at zero if sparse. The hyper-parameters stay the same: if they were
-        tuned without the column, they might make up for some of the rise, and correlated columns
-        stand in for each other.
+        where :math:`x_i'` is the row with the value of the column in another row [B01 section 10].
+        All features that were made from a column are permuted together. The model is that without
+        the row, or without its group or the fold that the model was tuned by. In a stack with
+        estimators of scikit-learn, such as the boosted trees of the default, it is the stack
+        without one of their folds. Nothing is fitted: models of kernels are in closed form, and
+        those of estimators were kept by the fit. The hyper-parameters stay the same. Correlated
+        columns stand in for each other, and a permuted row may be unlike any of the table.
 
         Parameters
         ----------
+        estimator : estimator
+            A fitted looms model, a pipeline that ends in one, or a search with such a
+            ``best_estimator_``.
+        n_repeats : int, default=None
+            Number of permutations; by default up to 5, if 1.5·10⁸ kernel values allow.
         n_samples : int, default=None
-            Number of samples drawn, m; by default all, or as many as cost about 1.5·10¹⁰ flops.
-            On a few of many samples other hyper-parameters might be better, and a column may then
-            seem to do harm.
+            Number of samples permuted, drawn by class; by default all, or as many as take 1.5·10⁸
+            kernel values.
         max_columns : int, default=60
             Number of columns examined: those whose features have the largest variance, or the
             largest relevance for an ARD kernel.
         random_state : int, default=0
-            Draws the samples.
+            Draws the samples and the permutations.
 
         Raises
         ------
+        TypeError
+            If the estimator contains no looms model.
         ValueError
             For a precomputed kernel, which has no features, or rows in blocks, which are not kept.
 
         Notes
         -----
-        Every column takes a kernel matrix and a factorization with inverse of m samples, m³ flops
-        beside the kernel, for each model of a stack. For a model on landmarks, the values are
-        those of the whole kernel on the samples drawn.
+        A permutation of a column takes n_samples × n kernel values for each kernel, or n_samples ×
+        m on m landmarks, after n³ flops for the models without each unit. Of more than 2000 rows,
+        models of the whole kernel matrix are solved on 2000 drawn rows, with a regularization for
+        as many.
 
         Examples
         --------
@@ -111,48 +130,47 @@ class ImportanceDisplay(ModelDisplay):
         """
         model = model_of(estimator)
         if model.pairwise:
-            raise ValueError(
-                "A precomputed kernel has no features that could be held at their means."
-            )
-        if not model.closed:
-            raise TypeError(
-                f"{cls.__name__} needs a kernel model, got {type(model.fitted).__name__}."
-            )
+            raise ValueError("A precomputed kernel has no features that could be permuted.")
+        for name, given in (("n_repeats", n_repeats), ("n_samples", n_samples)):
+            if given is not None:
+                check_count(given, name)
         fitted, columns = model.fitted, model.columns
         names = list(columns)
         if len(names) > max_columns:
             worth = relevances(model)
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
-        if n_samples is None:
-            n_fits = (1 + len(names)) * len(model.members)
-            n_samples = int(np.cbrt(_FLOPS / n_fits))
-        rows = sampled_rows(model, n_samples, random_state)
-        X, shift = fitted.X_fit_[rows], log2_mu_shift(model.n_with_weight, len(rows))
-        together, units, y = (
-            model.units.clusters[rows],
-            model.units.among(rows),
-            fitted.loo_.y[rows],
-        )
-        zeta = fitted.fit_weight_[rows] * (len(rows) / fitted.fit_weight_[rows].sum())
+        basis = sampled_rows(model, _WHOLE, random_state)
+        width = min(len(basis), model.n_landmarks or len(basis)) * max(1, len(model.members))
+        affordable = _VALUES / (width * len(names))
+        rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
+        # Those that lie in the gap of a window are tested by no model.
+        train = np.flatnonzero(fitted.fit_weight_)
+        place = np.searchsorted(train, rows)
+        tested = fitted._finest_units.own[place] >= 0
+        rows, place = rows[tested], place[tested]
+        repeats = n_repeats or int(np.clip(affordable / len(rows), 1, _MOST_REPEATS))
+        outputs = _held_out_outputs(model, np.searchsorted(train, basis), place)
+        y = fitted.loo_.y[rows].reshape(len(rows), -1)
+        X, rng = fitted.X_fit_[rows], np.random.default_rng(random_state)
+        orders = [rng.permutation(len(rows)) for _ in range(repeats)]
 
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""
-            outputs = np.zeros((len(rows), *y.shape[1:])).reshape(len(rows), -1)
-            for one in model.members:
-                fresh = one.anew(one.mu * 2.0**shift)
-                try:
-                    left_out = fresh.left_out(X, y, zeta, fitted.fit_intercept_)
-                    outputs += one.weight * np.nanmean(left_out.outputs(units), axis=0)
-                except NotPositiveDefiniteError:
-                    return np.full(len(rows), np.nan)
-            residuals = y.reshape(outputs.shape) - outputs
-            return np.asarray(np.square(residuals).mean(axis=1))
+            try:
+                with blas_threads(len(train)):
+                    return np.asarray(np.square(y - outputs(X)).mean(axis=1))
+            except NotPositiveDefiniteError:
+                return np.full(len(rows), np.nan)
 
         share = fitted.fit_weight_[rows] / fitted.fit_weight_[rows].sum()
         base = squares(X)
-        changes = [squares(_at_means(X, columns[name])) - base for name in names]
+        changes = [
+            np.mean([squares(_permuted(X, columns[name], order)) for order in orders], axis=0) - base
+            for name in names
+        ]
         rise = np.array([share @ change for change in changes])
+        together = model.units.clusters[rows]
         order = np.argsort(-rise, kind="stable")
         return cls(
             names=[names[k] for k in order],
@@ -162,6 +180,7 @@ class ImportanceDisplay(ModelDisplay):
             ),
             press=float(share @ base),
             n_samples=len(rows),
+            n_repeats=repeats,
             n_columns=len(columns),
         )
 
@@ -171,22 +190,54 @@ class ImportanceDisplay(ModelDisplay):
         ax.barh(range(len(value)), value, height=0.62, color="C0")
         ax.errorbar(value, range(len(value)), xerr=error, fmt="none", ecolor=ink(), elinewidth=0.8)
         label_ticks(ax, self.names[shown])
-        ax.set_xlabel("rise of PRESS without it")
+        ax.set_xlabel("rise of PRESS when permuted")
 
 
 #: The same under its own name, for the values without a drawing.
 feature_importance = ImportanceDisplay.compute
 
 
-def _at_means(X: Matrix, features: list[int]) -> Matrix:
-    """The samples with some features at their means, or at zero if sparse."""
+def _held_out_outputs(
+    model: Model, basis: AnyArray, place: AnyArray
+) -> Callable[[Matrix], Array]:
+    """Function of changed rows that gives their outputs by the model without their unit, (b, t).
+
+    ``place``, (b,), are the rows of positive weight that they were, and ``basis`` those that models
+    of the whole kernel matrix are solved on.
+    """
+    fitted: Any = model.fitted
+    units, n = fitted._finest_units, model.n_with_weight
+    if len(basis) == n:
+        return lambda X: fitted.left_out().own(X, place, units)
+    train = np.flatnonzero(fitted.fit_weight_)
+    rows = training_rows(fitted.X_fit_, train, pairwise=False)
+    some = np.union1d(basis, place)  # so that each row has a model without it
+    zeta = fitted.fit_weight_[train][some]
+    zeta *= len(some) / zeta.sum()
+    data = rows[some], fitted.loo_.y[train][some], zeta, fitted.fit_intercept_
+    of_members = []
+    for one in fitted.members_:
+        thin = one.units is not None or one.landmarks is not None
+        if thin or has_few_features(one.kernel, rows):
+            known = partial(fitted._solved(one).own, rows=place, units=units)
+        else:
+            fresh = one.anew(one.mu * 2.0 ** log2_mu_shift(n, len(some)))
+            of_some = {"rows": np.searchsorted(some, place), "units": units.among(some)}
+            known = partial(fresh.left_out(*data).own, **of_some)
+        of_members.append((one.weight, known))
+    return lambda X: np.sum([weight * own(X) for weight, own in of_members], axis=0)
+
+
+def _permuted(X: Matrix, features: list[int], order: AnyArray) -> Matrix:
+    """The samples with some features of others."""
     if sparse.issparse(X):
         keep = np.ones(X.shape[1])
         keep[features] = 0.0
-        return (X @ sparse.diags_array(keep)).tocsr()
-    held = X.copy()
-    held[:, features] = X[:, features].mean(axis=0)
-    return held
+        parts = X @ sparse.diags_array(keep), X[order] @ sparse.diags_array(1.0 - keep)
+        return (parts[0] + parts[1]).tocsr()
+    changed = X.copy()
+    changed[:, features] = X[np.ix_(order, features)]
+    return changed
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
