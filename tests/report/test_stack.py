@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_friedman1
 
-from looms import KernelRegressor, assess
+from looms import assess
 from looms.estimators._candidates import CandidatesRegressor
-from looms.report import ImportanceDisplay, cautions, summary
+from looms.report import cautions, summary
 from looms.report.facts import Facts
 from looms.report.page import render
 
@@ -88,24 +88,6 @@ def test_a_stack_of_one_says_that_it_was_weighed(many, monkeypatch):
     page = re.sub("<[^>]*>", "", render(Facts(model)))
     assert "Weight in the stack" in page
     assert many or "and weighed by the other folds" in page
-
-
-def test_importance_is_of_the_whole_stack(stack):
-    display = ImportanceDisplay.from_estimator(stack)
-    assert display.press == pytest.approx(np.mean(stack.loo_.residuals**2))
-    mean = X.copy()
-    mean[:, 3] = X[:, 3].mean()
-    fixed = [
-        one.weight * _with(stack, mean)._solved(one).loo_residuals[:, 0] for one in stack.members_
-    ]
-    rise = np.mean(np.sum(fixed, axis=0) ** 2) - display.press
-    assert_allclose(display.value[display.names.index("feature 4")], rise, rtol=1e-6)
-
-
-def _with(stack, X):
-    other = KernelRegressor()
-    vars(other).update(vars(stack), X_fit_=X)
-    return other
 
 
 def test_cautions_are_of_every_machine_in_the_stack(stack):

@@ -153,8 +153,8 @@ def left_out_fits(
         at the end of a pipeline; a stack keeps its weights, and a model on landmarks the landmarks.
         Other estimators that tune while they are fitted, such as `LogisticRegressionCV`, tune again
         in every refit. Of a stack of looms with estimators of scikit-learn, such as the boosted
-        trees of the default, the kernels alone are taken. Every sample counts once, because an estimator does not keep the sample
-        weights that it was fitted with.
+        trees of the default, the kernels alone are taken. Every sample counts once, because an
+        estimator does not keep the sample weights that it was fitted with.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Samples, named by the index of a data frame, else by position from 0.
     y : array-like of shape (n_samples,)

@@ -139,7 +139,9 @@ class EstimatorMember(Member):
 
     def left_out_of_fit(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
         left_out = self.left_out(X, y, zeta, fit_intercept)
-        known = [(rows, one.values) for rows, one in zip(self.units or (), self.without, strict=True)]
+        known = [
+            (rows, one.values) for rows, one in zip(self.units or (), self.without, strict=True)
+        ]
         none = np.empty(0, dtype=np.intp)
         return Refits(left_out.fit, left_out.X, left_out.y, zeta, [(none, self.values), *known])
 

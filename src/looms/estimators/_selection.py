@@ -14,6 +14,7 @@ from looms._scores import class_baselines
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
 from looms.calibration._calibrators import Calibrator, class_probabilities
+from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._folds import (
     OUTER_FOLDS,
     RowsOfFit,
@@ -84,6 +85,7 @@ class TunedInFolds:
         """
         outputs = fit.mean_held_out.outputs
         own = tuple(outputs[stay] for stay in outer.stays(np.arange(outer.n_units)))
+        assert isinstance(fit.member, EstimatorMember)
         pairs = zip(fit.member.without, own, strict=True)
         members = tuple((replace(one, held_out=f),) for one, f in pairs)
         return cls(outer, outputs, own, members, (fit.tie,) * outer.n_units)
@@ -201,7 +203,9 @@ class Selection:
         if any(fit.member.closed for _, fit in self._summed):
             return None
         of_all = zip(self.choice.candidates, self.choice.models, strict=True)
-        closed = [(one.loss, k) for k, (one, (_, fit)) in enumerate(of_all) if fit and fit.member.closed]
+        closed = [
+            (one.loss, k) for k, (one, (_, fit)) in enumerate(of_all) if fit and fit.member.closed
+        ]
         if not closed:
             return None
         train, n = self.rows.train, len(self.rows.weight)

@@ -49,7 +49,6 @@ class UpdatableModel(KernelModel):
     #: The best candidate in closed form, if no member is.
     _best_closed: Member | None = None
     _closed_alone: UpdatableModel | None
-    _made_again = (*KernelModel._made_again, "_closed_alone")
 
     @abstractmethod
     def _given_as(self, fitted: dict[str, Any], factors: Array) -> UpdatableModel:
@@ -83,9 +82,7 @@ class UpdatableModel(KernelModel):
             self._closed_alone = self._of_closed(*zip(*pairs, strict=True)) if pairs else None
         return self._closed_alone
 
-    def _of_closed(
-        self, members: Sequence[Member], left_out: Sequence[LeftOut]
-    ) -> UpdatableModel:
+    def _of_closed(self, members: Sequence[Member], left_out: Sequence[LeftOut]) -> UpdatableModel:
         """Model of some members, which share its weight."""
         train, total = np.flatnonzero(self.fit_weight_), sum(one.weight for one in members)
         weights = [one.weight / total for one in members]

@@ -253,7 +253,7 @@ def changed_rows(
 def of_unit(values: Array, coefficients: Array, place: AnyArray) -> Array:
     """Rows of values, (b, m), times the coefficients (k, m, t) of their unit, (b, t)."""
     if len(coefficients) == len(place):
-        return np.einsum("bm,bmt->bt", values, coefficients[place])
+        return np.asarray(np.einsum("bm,bmt->bt", values, coefficients[place]))
     F = np.empty((len(place), coefficients.shape[2]))
     for k, c in enumerate(coefficients):
         F[place == k] = values[place == k] @ c

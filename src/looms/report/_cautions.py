@@ -215,9 +215,10 @@ def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     yield (serious if worse > error else note)(
         "Rows in an order",
         f"{_quoted(model, of)}; by blocks of consecutive rows it is "
-        f"{score(by_blocks, _key(model), 3)}{model.by_kernels} (p = {order.p_value:.3g}): rows near one another in "
-        "the table resemble one another. If they follow one another in time or along a track, or "
-        "come in batches, hold them out together: groups=... or cv=GapKFold(). If the table was "
+        f"{score(by_blocks, _key(model), 3)}{model.by_kernels} (p = {order.p_value:.3g}): rows "
+        "near one another in the table resemble one another. If they follow one another in time "
+        "or along a track, or come in batches, hold them out together: groups=... or "
+        "cv=GapKFold(). If the table was "
         "only sorted by a feature, this is harmless.",
     )
 

@@ -52,6 +52,7 @@ def samples(
         "rows": rows,
         "n_samples": n,
         "named_by": named_by,
+        "by_kernels": deletion is not None and deletion.by_kernels,
         "criterion": None if of_each is None else of_each.criterion,
     }
 

@@ -38,7 +38,7 @@ from looms.report.text import Caution, clean, plain
 from looms.tables import TablePreprocessor
 
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
-SCHEMA = 4
+SCHEMA = 5
 #: Most samples for which the effect of each is computed: n³ flops and some n×n arrays. On m
 #: landmarks n m² counts.
 MOST_DELETIONS = 1500
@@ -383,11 +383,11 @@ class Facts:
             shares = {name: relevance[columns[name]].sum() for name in columns}
         names = sorted(columns, key=lambda name: -shares[name])
         value = error = np.full(len(names), np.nan)
-        press, n_samples = np.nan, model.n_landmarks or 0
+        press, n_samples, n_repeats = np.nan, model.n_landmarks or 0, 0
         if importance is not None:
             names, value, error = importance.names, importance.value, importance.standard_error
             press = importance.press if importance.press > 0 else np.nan
-            n_samples = importance.n_samples
+            n_samples, n_repeats = importance.n_samples, importance.n_repeats
         rows = [
             {
                 "name": name,
@@ -399,7 +399,8 @@ class Facts:
             }
             for k, name in enumerate(names[:MOST_FEATURES])
         ]
-        return {"rows": rows, "n_features": len(columns), "n_samples": n_samples}
+        sizes = {"n_samples": n_samples, "n_repeats": n_repeats}
+        return {"rows": rows, "n_features": len(columns), **sizes}
 
     @property
     def _certificate(self) -> dict[str, Any] | None:

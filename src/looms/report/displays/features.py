@@ -140,17 +140,16 @@ class ImportanceDisplay(ModelDisplay):
             worth = relevances(model)
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
-        basis = sampled_rows(model, _WHOLE, random_state)
-        width = min(len(basis), model.n_landmarks or len(basis)) * max(1, len(model.members))
-        affordable = _VALUES / (width * len(names))
-        rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
-        # Those that lie in the gap of a window are tested by no model.
-        train = np.flatnonzero(fitted.fit_weight_)
+        solved_on = model.n_landmarks or min(model.n_with_weight, _WHOLE)
+        affordable = _VALUES / (solved_on * max(1, len(model.members)) * len(names))
+        most = model.n_with_weight if model.n_landmarks else _WHOLE
+        size = n_samples or int(np.clip(affordable, 1, most))
+        rows, train = sampled_rows(model, size, random_state), np.flatnonzero(fitted.fit_weight_)
         place = np.searchsorted(train, rows)
-        tested = fitted._finest_units.own[place] >= 0
+        tested = fitted._units_at_hand.own[place] >= 0  # no model tests those in gaps of windows
         rows, place = rows[tested], place[tested]
         repeats = n_repeats or int(np.clip(affordable / len(rows), 1, _MOST_REPEATS))
-        outputs = _held_out_outputs(model, np.searchsorted(train, basis), place)
+        outputs = _held_out_outputs(model, place, random_state)
         y = fitted.loo_.y[rows].reshape(len(rows), -1)
         X, rng = fitted.X_fit_[rows], np.random.default_rng(random_state)
         orders = [rng.permutation(len(rows)) for _ in range(repeats)]
@@ -166,7 +165,8 @@ class ImportanceDisplay(ModelDisplay):
         share = fitted.fit_weight_[rows] / fitted.fit_weight_[rows].sum()
         base = squares(X)
         changes = [
-            np.mean([squares(_permuted(X, columns[name], order)) for order in orders], axis=0) - base
+            np.mean([squares(_permuted(X, columns[name], order)) for order in orders], axis=0)
+            - base
             for name in names
         ]
         rise = np.array([share @ change for change in changes])
@@ -198,20 +198,21 @@ feature_importance = ImportanceDisplay.compute
 
 
 def _held_out_outputs(
-    model: Model, basis: AnyArray, place: AnyArray
+    model: Model, place: AnyArray, random_state: int
 ) -> Callable[[Matrix], Array]:
     """Function of changed rows that gives their outputs by the model without their unit, (b, t).
 
-    ``place``, (b,), are the rows of positive weight that they were, and ``basis`` those that models
-    of the whole kernel matrix are solved on.
+    ``place``, (b,), are the rows of positive weight that they were.
     """
     fitted: Any = model.fitted
-    units, n = fitted._finest_units, model.n_with_weight
-    if len(basis) == n:
+    units, n = fitted._units_at_hand, model.n_with_weight
+    if n <= _WHOLE:
         return lambda X: fitted.left_out().own(X, place, units)
     train = np.flatnonzero(fitted.fit_weight_)
     rows = training_rows(fitted.X_fit_, train, pairwise=False)
-    some = np.union1d(basis, place)  # so that each row has a model without it
+    others = np.setdiff1d(np.arange(n), place)
+    rng, size = np.random.default_rng(random_state), min(max(0, _WHOLE - len(place)), len(others))
+    some = np.union1d(place, rng.choice(others, size, replace=False))
     zeta = fitted.fit_weight_[train][some]
     zeta *= len(some) / zeta.sum()
     data = rows[some], fitted.loo_.y[train][some], zeta, fitted.fit_intercept_
@@ -236,7 +237,7 @@ def _permuted(X: Matrix, features: list[int], order: AnyArray) -> Matrix:
         parts = X @ sparse.diags_array(keep), X[order] @ sparse.diags_array(1.0 - keep)
         return (parts[0] + parts[1]).tocsr()
     changed = X.copy()
-    changed[:, features] = X[np.ix_(order, features)]
+    changed[:, features] = X[order][:, features]
     return changed
 
 
