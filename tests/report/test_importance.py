@@ -12,10 +12,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from looms import KernelClassifier, KernelRegressor, TabularRegressor
-from looms.estimators._candidates import CandidatesRegressor
 from looms.kernels import RBF
 from looms.report import feature_importance
-from looms.report.displays import features
 from looms.report.model import model_of
 
 
@@ -103,22 +101,6 @@ def test_of_a_stack_with_trees_by_the_folds_of_these():
         )
 
     rises(found, model, rows, y, model_of(model).columns, refit, other.units)
-
-
-@pytest.mark.slow
-def test_of_many_rows_by_models_of_some(monkeypatch):
-    """About the same, in a tenth of the time."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3))
-    y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * rng.normal(size=400)
-    tree = DecisionTreeRegressor(max_depth=4, random_state=0)
-    model = CandidatesRegressor(["rbf", "linear", tree]).fit(X, y)
-    whole = feature_importance(model)
-    monkeypatch.setattr(features, "_WHOLE", 200)
-    some = feature_importance(model)
-    assert whole.names == some.names
-    assert np.abs(some.value - whole.value).max() < 0.15 * whole.value[0]
-    assert not np.array_equal(some.value, whole.value)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,19 +13,14 @@ from looms._checks import check_count
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import standard_error
-from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.features import has_few_features
 from looms.report.displays.base import ModelDisplay, ink, label_ticks
 from looms.report.model import Model, model_of, relevances, sampled_rows
-from looms.selection._subsamples import log2_mu_shift
 
 #: Kernel values between permuted rows and those of the fit: a second or two on one thread.
 _VALUES = 1.5e8
 _MOST_REPEATS = 5
-#: Rows up to which the models without units are those of all rows, if they take the whole kernel
-#: matrix; of more rows, kernels are solved on as many.
-_WHOLE = 2000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -114,9 +108,7 @@ class ImportanceDisplay(ModelDisplay):
         Notes
         -----
         A permutation of a column takes n_samples × n kernel values for each kernel, or n_samples ×
-        m on m landmarks, after n³ flops for the models without each unit. Of more than 2000 rows,
-        models of the whole kernel matrix are solved on 2000 drawn rows, with a regularization for
-        as many.
+        m on m landmarks, after n³ flops for the models without each unit, or 3 n m².
 
         Examples
         --------
@@ -140,16 +132,13 @@ class ImportanceDisplay(ModelDisplay):
             worth = relevances(model)
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
-        solved_on = model.n_landmarks or min(model.n_with_weight, _WHOLE)
-        affordable = _VALUES / (solved_on * max(1, len(model.members)) * len(names))
-        most = model.n_with_weight if model.n_landmarks else _WHOLE
-        size = n_samples or int(np.clip(affordable, 1, most))
-        rows, train = sampled_rows(model, size, random_state), np.flatnonzero(fitted.fit_weight_)
-        place = np.searchsorted(train, rows)
-        tested = fitted._units_at_hand.own[place] >= 0  # no model tests those in gaps of windows
+        affordable = _VALUES / (max(1, sum(map(_width_on(model), model.members))) * len(names))
+        rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
+        left_out, units = fitted.left_out(), fitted._units_at_hand
+        place = np.searchsorted(np.flatnonzero(fitted.fit_weight_), rows)
+        tested = units.own[place] >= 0  # no model tests those in gaps of windows
         rows, place = rows[tested], place[tested]
         repeats = n_repeats or int(np.clip(affordable / len(rows), 1, _MOST_REPEATS))
-        outputs = _held_out_outputs(model, place, random_state)
         y = fitted.loo_.y[rows].reshape(len(rows), -1)
         X, rng = fitted.X_fit_[rows], np.random.default_rng(random_state)
         orders = [rng.permutation(len(rows)) for _ in range(repeats)]
@@ -157,8 +146,8 @@ class ImportanceDisplay(ModelDisplay):
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""
             try:
-                with blas_threads(len(train)):
-                    return np.asarray(np.square(y - outputs(X)).mean(axis=1))
+                with blas_threads(model.n_with_weight):
+                    return np.asarray(np.square(y - left_out.own(X, place, units)).mean(axis=1))
             except NotPositiveDefiniteError:
                 return np.full(len(rows), np.nan)
 
@@ -197,36 +186,16 @@ class ImportanceDisplay(ModelDisplay):
 feature_importance = ImportanceDisplay.compute
 
 
-def _held_out_outputs(
-    model: Model, place: AnyArray, random_state: int
-) -> Callable[[Matrix], Array]:
-    """Function of changed rows that gives their outputs by the model without their unit, (b, t).
+def _width_on(model: Model) -> Callable[[Any], int]:
+    """Function of a member: the numbers that its output of a row is made of."""
 
-    ``place``, (b,), are the rows of positive weight that they were.
-    """
-    fitted: Any = model.fitted
-    units, n = fitted._units_at_hand, model.n_with_weight
-    if n <= _WHOLE:
-        return lambda X: fitted.left_out().own(X, place, units)
-    train = np.flatnonzero(fitted.fit_weight_)
-    rows = training_rows(fitted.X_fit_, train, pairwise=False)
-    others = np.setdiff1d(np.arange(n), place)
-    rng, size = np.random.default_rng(random_state), min(max(0, _WHOLE - len(place)), len(others))
-    some = np.union1d(place, rng.choice(others, size, replace=False))
-    zeta = fitted.fit_weight_[train][some]
-    zeta *= len(some) / zeta.sum()
-    data = rows[some], fitted.loo_.y[train][some], zeta, fitted.fit_intercept_
-    of_members = []
-    for one in fitted.members_:
-        thin = one.units is not None or one.landmarks is not None
-        if thin or has_few_features(one.kernel, rows):
-            known = partial(fitted._solved(one).own, rows=place, units=units)
-        else:
-            fresh = one.anew(one.mu * 2.0 ** log2_mu_shift(n, len(some)))
-            of_some = {"rows": np.searchsorted(some, place), "units": units.among(some)}
-            known = partial(fresh.left_out(*data).own, **of_some)
-        of_members.append((one.weight, known))
-    return lambda X: np.sum([weight * own(X) for weight, own in of_members], axis=0)
+    def width(member: Any) -> int:
+        if member.landmarks is not None:
+            return len(member.landmarks)
+        few = has_few_features(member.kernel, model.rows)
+        return int(model.fitted.n_features_in_ if few else model.n_with_weight)
+
+    return width
 
 
 def _permuted(X: Matrix, features: list[int], order: AnyArray) -> Matrix:
