@@ -557,9 +557,15 @@ def patients(n_patients=40, n_repeats=8, noise=0.3):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
-def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
-    X, y, number = patients()
+@pytest.mark.parametrize(
+    ("Estimator", "sizes"),
+    pairwise(
+        [KernelClassifier, KernelRegressor],
+        [(40, 8, 0.3), (50, 3, 0.1), (30, 5, 0.1), (20, 4, 0.1), (60, 2, 0.1), (30, 2, 0.1)],
+    ),
+)
+def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator, sizes):
+    X, y, number = patients(*sizes)
     model = Estimator()
     level, text = titles(quietly(model, X, y))["Rows like repeats of others"]
     assert level == "note"

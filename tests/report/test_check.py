@@ -37,6 +37,8 @@ def test_a_good_table_has_no_findings():
     assert str(found).splitlines() == [
         "Classification of 'ill': 120 rows, 3 columns",
         "Nothing was found.",
+        "Not looked for: more than 6 near repeats of one another, unless all rows form clusters, "
+        "since there are only 120 rows.",
     ]
     assert found["classes"] == [
         {"label": label, "n": int((FRAME["ill"] == label).sum())} for label in ("no", "yes")
@@ -106,12 +108,23 @@ def test_near_repeats_and_their_effect():
     assert titles(frame, "y", groups="visit") == {}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_few_near_repeats_are_found_among_few_rows(k):
+    rng = np.random.default_rng(0)
+    unit = rng.permutation(np.arange(25).repeat(k))
+    X = pd.DataFrame(rng.normal(size=(25, 4))[unit] + 0.1 * rng.normal(size=(25 * k, 4)))
+    y = rng.permutation(np.arange(25) % 2)[unit]
+    assert "Rows like repeats of others" in titles(X, y)
+    assert titles(X, y, groups=unit) == {}
+
+
 def test_what_cannot_be_looked_for_is_said():
     few = looms.check(FRAME[:20], "ill")
     assert str(few).splitlines()[-2:] == few["not_searched"]
     assert few["not_searched"][0].endswith("give the target, since there are fewer than 30 rows.")
     assert few["not_searched"][1].endswith("repeats of rows, since there are fewer than 40 rows.")
-    assert looms.check(FRAME, "ill")["not_searched"] == []
+    assert looms.check(pd.concat([FRAME, table(1)]), "ill")["not_searched"] == []
     rng = np.random.default_rng(0)
     many = looms.check(pd.DataFrame(rng.normal(size=(3200, 2))), rng.normal(size=3200))
     assert many["not_searched"][0].endswith("since there are more than 3000 rows.")

@@ -25,7 +25,7 @@ from looms.estimators._scored import name_of
 from looms.estimators._warnings import kept_warnings
 from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.report._cautions import near_rows, order_of_rows
-from looms.report._near_rows import FEWEST, MOST, scores_held_out
+from looms.report._near_rows import FEWEST, MOST, TOGETHER, n_together, scores_held_out
 from looms.report.model import Model, model_of
 from looms.report.page import write_check
 from looms.report.text import Caution, note, percent, plain, score, sentence, serious
@@ -155,9 +155,10 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     Notes
     -----
     Near repeats and the order of rows are found by the held-out predictions of one kernel, tuned on
-    500 rows: some seconds. Near repeats are looked for among 40 rows or more (160 if they are no
-    clusters) and up to 3000; for the other effects 3000 rows of larger tables are drawn. The other
-    searches take O(n log n) for each column.
+    500 rows: some seconds. Near repeats are looked for among 40 to 3000 rows: up to eight of one
+    another, a twentieth of the rows if that is fewer, and of any number where all rows form
+    clusters. For the other effects 3000 rows of larger tables are drawn. The other searches take
+    O(n log n) for each column.
 
     Examples
     --------
@@ -173,6 +174,7 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     ! A column gives the target
       'bill' (ROC AUC 1.000) alone predicts the target. Is it known before the target is?
       If not, leave it out.
+    Not looked for: more than 4 near repeats of one another, unless all rows form clusters, since there are only 80 rows.
     """
     check_known(task, "task", ("auto", "classification", "regression"))
     found, missing = list[Caution](), list[str]()
@@ -365,6 +367,11 @@ def _of_rows(
         return
     if not (why or is_grouped(groups)):  # groups are to hold repeats
         yield from near_rows(model, _OF)
+        if n_together(n) < TOGETHER:
+            missing.append(
+                f"Not looked for: more than {n_together(n)} near repeats of one another, unless "
+                f"all rows form clusters, since there are only {n} rows."
+            )
     yield from order_of_rows(model, _OF)
 
 
