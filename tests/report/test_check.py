@@ -90,6 +90,21 @@ def test_rows_that_may_belong_together_are_graver_than_identifiers():
     assert (known["title"], known["level"]) == (together, "note")
 
 
+@pytest.mark.parametrize("form", ["table", "array"])
+def test_numbers_whose_rows_are_alike_may_be_groups(form):
+    rng = np.random.default_rng(0)
+    teacher = rng.permutation(np.concatenate([np.arange(40), rng.integers(0, 40, 160)]))
+    X = pd.DataFrame({"n": rng.integers(5, 60, 200), "age": rng.integers(30, 70, 40)[teacher]})
+    X["teacher"], y = teacher, rng.normal(size=40)[teacher] + 0.5 * rng.normal(size=200)
+    name = {"table": "'teacher'", "array": "'x2'"}[form]
+    given = X if form == "table" else X.to_numpy()
+    text = titles(given, y)["Rows that may belong together"]
+    assert text.startswith(f"Rows that share a value of {name} are alike in ")
+    assert "the target, beyond" in text
+    assert titles(given, y, groups=teacher) == {}
+    assert "Rows that may belong together" not in titles(X[["n"]].assign(x=rng.random(200)), y)
+
+
 def near_repeats():
     """Five rows of each of 40 patients, in no order, and a target of the patient."""
     rng = np.random.default_rng(0)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
@@ -36,6 +37,7 @@ from looms.tables._preprocessor import identifiers_in, places_of_gaps, remarks_i
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
 from looms.tables._telltales import remark_on_telltales, telltales, why_none
+from looms.tables._ties import may_name_groups, tied
 
 #: Rows that tune the kernel by which rows are compared.
 _TUNED = 500
@@ -124,7 +126,7 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     """Findings about a table that make scores misleading, whatever the model.
 
     They are duplicates and near repeats of rows, with what these do to cross-validation; columns
-    that alone predict the target; identifiers, dates, constant columns, words among numbers,
+    that alone predict the target, or by whose values rows may belong together; identifiers, dates, constant columns, words among numbers,
     columns of mostly gaps or that cannot be read; rows in an order; one class or small classes, and
     labels that differ only by case.
 
@@ -207,6 +209,8 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     columns = [] if issparse(X) else _columns(X, prepare)
     found += [*_of_columns(prepare, columns, numbers), *_of_classes(sizes)]
     if len(sizes) != 1:
+        if not is_grouped(numbers):
+            found += _of_ties(X, prepare, matrix, codes, classes)
         sources, places = prepare.columns_, places_of_gaps(prepare)
         telling = telltales(sources.tolist(), places, matrix, codes, classes)
         if telling:
@@ -322,6 +326,39 @@ def _of_columns(
     empty = [one["name"] for one in columns if one["n_gaps"] > _GAPS * n_rows]
     if empty:
         yield note("Columns of mostly gaps", f"Most rows have no value of {listed(empty)}.")
+
+
+def _of_ties(
+    X: Any, prepare: TablePreprocessor, matrix: Matrix, y: AnyArray, classes: bool
+) -> Iterator[Caution]:
+    """Findings on whole numbers whose rows are alike like those of groups."""
+    told = {name for remark in remarks_in(prepare) for name in remark.columns}
+    names = [
+        name for name, kind in prepare.kinds_.items() if kind == "number" and name not in told
+    ]
+    places = names if names_in(X) is not None else [int(name[1:]) for name in names]
+    read = zip(names, columns_of(X, places), strict=True)
+    values = {name: read_column(of, name, "number").values for name, of in read}
+    values = {name: of for name, of in values.items() if may_name_groups(of)}
+    if not values:
+        return
+    targets = y[:, None] == np.unique(y) if classes else y[:, None]
+    ranks = rankdata(np.hstack([matrix, targets]), axis=0)
+    sources = np.array([*map(repr, prepare.columns_), *["the target"] * targets.shape[1]])
+    known = set[str]()
+    # What is constant among the rows of each person has fewer values than there are persons.
+    for name in sorted(values, key=lambda name: -len(np.unique(values[name]))):
+        others = sources != repr(name)
+        alike = dict.fromkeys(sources[others][tied(values[name], ranks[:, others])])
+        if alike and repr(name) not in known:
+            known.update(alike)
+            yield note(
+                _TITLES["repeated"],
+                f"Rows that share a value of {name!r} are alike in {listed(alike, 3, str)}, beyond "
+                "what the order of its values explains. If it is a name, such as the number of a "
+                "patient, and only one of the rows is held out, scores are optimistic: hold them "
+                "out together, as groups.",
+            )
 
 
 def _of_classes(sizes: Mapping[Any, int]) -> Iterator[Caution]:
