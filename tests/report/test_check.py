@@ -2,11 +2,13 @@
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris
 
 import looms
 from looms.report import TableCheck
@@ -37,8 +39,8 @@ def test_a_good_table_has_no_findings():
     assert str(found).splitlines() == [
         "Classification of 'ill': 120 rows, 3 columns",
         "Nothing was found.",
-        "Not looked for: more than 6 near repeats of one another, unless all rows form clusters, "
-        "since there are only 120 rows.",
+        "Not looked for: more than 6 near repeats of one another, unless all rows form",
+        "clusters, since there are only 120 rows.",
     ]
     assert found["classes"] == [
         {"label": label, "n": int((FRAME["ill"] == label).sum())} for label in ("no", "yes")
@@ -183,6 +185,65 @@ def test_a_telling_category_may_have_gaps():
     code = FRAME["ill"].map({"yes": "p", "no": "q"}) + (np.arange(N) % 4).astype(str)
     text = titles(FRAME.assign(code=code), "ill")["A column gives the target"]
     assert text.startswith("'code' (each of its values is of one class) alone predicts the target.")
+
+
+def card(rng):
+    """Applicants, and spending that only those who got a card have, most of them."""
+    accepted = np.repeat([True, False], [1023, 296])
+    spending = np.where(accepted & (np.arange(1319) >= 21), rng.lognormal(5, 1, 1319), 0.0)
+    return pd.DataFrame({"spending": spending, "age": rng.integers(18, 80, 1319)}), accepted
+
+
+def crash(rng):
+    """Persons in crashes, and an injury that names most of the dead, with codes above that."""
+    dead = np.arange(2000) < 90
+    injury = np.where(
+        dead, 4, rng.choice([0, 1, 2, 3, 5, 6], 2000, p=[0.3, 0.2, 0.2, 0.27, 0.02, 0.01])
+    )
+    injury = np.where(np.arange(2000) < 5, 3, injury).astype(float)
+    injury[rng.random(2000) < 0.01] = np.nan
+    return pd.DataFrame({"injury": injury, "age": rng.integers(18, 80, 2000)}), dead
+
+
+@pytest.mark.parametrize("table", [card, crash])
+def test_one_value_may_give_the_target(table):
+    X, y = table(np.random.default_rng(0))
+    found = titles(X, y)["A column gives the target"]
+    assert f"'{X.columns[0]}' (one of its values is that of " in found
+    assert "% of one class and" in found
+    assert titles(X.drop(columns=X.columns[0]).assign(noise=X["age"] % 7), y) == {}
+
+
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+def test_a_strong_column_is_a_question(load):
+    X, y = load(return_X_y=True, as_frame=True)
+    (found,) = (one for one in looms.check(X, y)["findings"] if one["title"].startswith("A column"))
+    assert (found["level"], found["title"]) == ("note", "A column nearly gives the target")
+    first = {150: "'petal length (cm)' (ROC AUC 0.982)", 569: "'worst perimeter' (ROC AUC 0.975)"}[
+        len(y)
+    ]
+    assert found["text"].startswith(first)
+    assert "alone nearly predict the target. Is it known before" in found["text"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", looms.ColumnsWarning)
+        looms.TabularClassifier(["linear"]).fit(X, y)
+
+
+def test_a_strong_column_among_many_of_few_rows_may_be_chance():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [20, 10])
+    X = pd.DataFrame(rng.normal(size=(30, 300)), columns=[f"a{k}" for k in range(300)])
+    X["a0"] = np.where(np.arange(30) == 9, 1.0, y) + 0.1 * rng.normal(size=30)
+    title = "A column nearly gives the target"
+    assert title not in titles(X, y)
+    assert title in titles(X[["a0", "a1"]], y)
+
+
+def test_a_nearly_telling_number():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=N)
+    found = titles(FRAME.drop(columns="ill").assign(paid=y + 0.1 * rng.normal(size=N)), y)
+    assert found["A column nearly gives the target"].startswith("'paid' (rank correlation 0.99")
 
 
 def test_numbers_without_ties_are_no_identifiers():

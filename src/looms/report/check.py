@@ -36,7 +36,7 @@ from looms.tables._kinds import read_column
 from looms.tables._preprocessor import identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
-from looms.tables._telltales import remark_on_telltales, telltales, why_none
+from looms.tables._telltales import remarks_on_telltales, telltales, why_none
 from looms.tables._ties import may_name_groups, tied
 
 #: Rows that tune the kernel by which rows are compared.
@@ -104,7 +104,9 @@ class TableCheck(Mapping[str, Any]):
             lines.append(f"{mark} {finding['title']}")
             lines.append(indent("\n".join(wrap(finding["text"], 84)), "  "))
         lines += [] if self["findings"] else ["Nothing was found."]
-        return "\n".join([*lines, *self["not_searched"]])
+        return "\n".join(
+            [*lines, *(line for text in self["not_searched"] for line in wrap(text, 86))]
+        )
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the findings as one HTML page that loads nothing else.
@@ -126,9 +128,9 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     """Findings about a table that make scores misleading, whatever the model.
 
     They are duplicates and near repeats of rows, with what these do to cross-validation; columns
-    that alone predict the target, or by whose values rows may belong together; identifiers, dates, constant columns, words among numbers,
-    columns of mostly gaps or that cannot be read; rows in an order; one class or small classes, and
-    labels that differ only by case.
+    that alone predict the target, or nearly; columns by whose values rows may belong together;
+    identifiers, dates, constant columns, words among numbers, columns of mostly gaps or that cannot
+    be read; rows in an order; one class or small classes, and labels that differ only by case.
 
     Parameters
     ----------
@@ -176,7 +178,8 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     ! A column gives the target
       'bill' (ROC AUC 1.000) alone predicts the target. Is it known before the target is?
       If not, leave it out.
-    Not looked for: more than 4 near repeats of one another, unless all rows form clusters, since there are only 80 rows.
+    Not looked for: more than 4 near repeats of one another, unless all rows form
+    clusters, since there are only 80 rows.
     """
     check_known(task, "task", ("auto", "classification", "regression"))
     found, missing = list[Caution](), list[str]()
@@ -213,11 +216,14 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
             found += _of_ties(X, prepare, matrix, codes, classes)
         sources, places = prepare.columns_, places_of_gaps(prepare)
         telling = telltales(sources.tolist(), places, matrix, codes, classes)
-        if telling:
-            found.append(serious("A column gives the target", remark_on_telltales(telling)))
+        for gives, text in remarks_on_telltales(telling):
+            title = f"A column {'gives' if gives else 'nearly gives'} the target"
+            found.append((serious if gives else note)(title, text))
         why = why_none(sources.tolist(), matrix, codes, classes)
         missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
-        others = ~np.isin(sources, [one for one, _ in telling])  # with those no row needs another
+        others = ~np.isin(
+            sources, [one.name for one in telling if one.gives]
+        )  # with those no row needs another
         features = matrix[:, others] if others.any() else matrix
         found += _of_rows(matrix, features, codes, numbers, classes, missing)
     values_of = {
@@ -333,9 +339,7 @@ def _of_ties(
 ) -> Iterator[Caution]:
     """Findings on whole numbers whose rows are alike like those of groups."""
     told = {name for remark in remarks_in(prepare) for name in remark.columns}
-    names = [
-        name for name, kind in prepare.kinds_.items() if kind == "number" and name not in told
-    ]
+    names = [name for name, kind in prepare.kinds_.items() if kind == "number" and name not in told]
     places = names if names_in(X) is not None else [int(name[1:]) for name in names]
     read = zip(names, columns_of(X, places), strict=True)
     values = {name: read_column(of, name, "number").values for name, of in read}

@@ -17,7 +17,7 @@ _LARGEST = 0.25
 _TIMES, _CHANCE, _SHARE = 3.0, 1e-6, 0.3
 #: Mean and median of squared normal deviates have this ratio.
 _MEDIAN = 0.4549
-#: Degrees of freedom of second differences, whose neighbors are correlated, relative to their number.
+#: Degrees of freedom of second differences, of which neighbors are correlated, for each of them.
 _FREE = 0.52
 
 
