@@ -93,14 +93,14 @@ def telltales(
     telling = []
     for name, members in columns.items():
         features = {k: _feature(X, k) for k in members}
-        sign = sign_of(list(features.values()), y)
-        if not (sign and sign.gives) and name in gaps:
+        signs = [sign_of(list(features.values()), y)]
+        if name in gaps:
             known = features.pop(gaps[name]) == 0
-            of_known = sign_of([feature[known] for feature in features.values()], y[known])
-            if of_known and (of_known.gives or not sign):
-                sign = of_known._replace(text=f"{of_known.text} where it is known")
-        if sign and (sign.gives or not by_chance):
-            telling.append(Telltale(name, *sign))
+            sign = sign_of([feature[known] for feature in features.values()], y[known])
+            signs.append(sign and sign._replace(text=f"{sign.text} where it is known"))
+        best = max(filter(None, signs), key=lambda sign: sign[1:], default=None)
+        if best and (best.gives or not by_chance):
+            telling.append(Telltale(name, *best))
     return telling
 
 
@@ -174,7 +174,7 @@ def _sign_of_classes(columns: list[Array], labels: AnyArray) -> Sign | None:
     if np.ptp(with_value) > _NEARLY_PTP and min(*with_value, *(1 - with_value)) < 1 - _AREA:
         first, second = (f"{100 * share:.1f} %" for share in sorted(with_value, reverse=True))
         text = f"one of its values is that of {first} of one class and {second} of the other"
-        return Sign(text, True, area)
+        return Sign(text, True, float(1 + np.ptp(with_value)) / 2)
     if area > _NEARLY_AREA:
         return Sign(f"ROC AUC {area:.3f}", False, area)
     if right > _NEARLY_AREA:
