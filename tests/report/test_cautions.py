@@ -56,6 +56,10 @@ def quietly(estimator, X, y, **options):
         return estimator.fit(X, y, **options)
 
 
+#: Titles of the cautions of a good fit to `points`, whose first feature has a ROC AUC of 0.968.
+STRONG = {"A feature nearly gives the target"}
+
+
 @pytest.fixture(scope="module")
 def points():
     rng = np.random.default_rng(0)
@@ -69,8 +73,8 @@ def test_a_good_fit_has_few(points):
     model = quietly(KernelClassifier("linear"), X, y)
     found = titles(model)
     model.evaluate()
-    assert titles(model) == {}
-    assert set(found) == {"No outer estimate"}
+    assert set(titles(model)) == STRONG
+    assert set(found) == {"No outer estimate", *STRONG}
     assert "chose 1 hyper-parameter," in found["No outer estimate"][1]
 
 
@@ -107,7 +111,7 @@ def test_optimism_is_told_of_the_first_score_that_has_it(points):
 
 @pytest.mark.slow
 def test_given_hyperparameters_were_not_chosen(points):
-    assert titles(KernelClassifier(mu=1e-3).fit(*points)) == {}
+    assert set(titles(KernelClassifier(mu=1e-3).fit(*points))) == STRONG
 
 
 @pytest.mark.slow
@@ -616,7 +620,7 @@ def test_a_choice_repeated_without_each_sample_is_no_caution(points):
     model = quietly(KernelClassifier("linear", search=Search(method="grid")), X, y)
     assert "No outer estimate" in titles(model)
     model.evaluate()
-    assert titles(model) == {}
+    assert set(titles(model)) == STRONG
     found = summary(model)
     assert found["headline"]["optimistic"] is False
     assert found["headline"]["value"] == model.evaluate()["balanced_accuracy"]
