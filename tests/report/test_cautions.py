@@ -56,6 +56,10 @@ def quietly(estimator, X, y, **options):
         return estimator.fit(X, y, **options)
 
 
+#: Titles of the cautions of a good fit to `points`, whose first feature has a ROC AUC of 0.968.
+STRONG = {"A feature nearly gives the target"}
+
+
 @pytest.fixture(scope="module")
 def points():
     rng = np.random.default_rng(0)
@@ -69,8 +73,8 @@ def test_a_good_fit_has_few(points):
     model = quietly(KernelClassifier("linear"), X, y)
     found = titles(model)
     model.evaluate()
-    assert titles(model) == {}
-    assert set(found) == {"No outer estimate"}
+    assert set(titles(model)) == STRONG
+    assert set(found) == {"No outer estimate", *STRONG}
     assert "chose 1 hyper-parameter," in found["No outer estimate"][1]
 
 
@@ -107,7 +111,7 @@ def test_optimism_is_told_of_the_first_score_that_has_it(points):
 
 @pytest.mark.slow
 def test_given_hyperparameters_were_not_chosen(points):
-    assert titles(KernelClassifier(mu=1e-3).fit(*points)) == {}
+    assert set(titles(KernelClassifier(mu=1e-3).fit(*points))) == STRONG
 
 
 @pytest.mark.slow
@@ -510,7 +514,10 @@ def test_cautions_of_a_fit_are_those_of_its_report(points):
     X, y = points
     model = quietly(KernelClassifier("linear"), np.column_stack([X, y]), y)
     of_fit = cautions(model)
-    assert [each["title"] for each in of_fit] == ["A feature gives the target"]
+    assert [each["title"] for each in of_fit] == [
+        "A feature gives the target",
+        "A feature nearly gives the target",
+    ]
     assert all(each in summary(model)["cautions"] for each in of_fit)
     with pytest.raises(TypeError, match="StandardScaler is not a looms model"):
         cautions(StandardScaler())
@@ -557,9 +564,15 @@ def patients(n_patients=40, n_repeats=8, noise=0.3):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
-def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
-    X, y, number = patients()
+@pytest.mark.parametrize(
+    ("Estimator", "sizes"),
+    pairwise(
+        [KernelClassifier, KernelRegressor],
+        [(40, 8, 0.3), (50, 3, 0.1), (30, 5, 0.1), (20, 4, 0.1), (60, 2, 0.1), (30, 2, 0.1)],
+    ),
+)
+def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator, sizes):
+    X, y, number = patients(*sizes)
     model = Estimator()
     level, text = titles(quietly(model, X, y))["Rows like repeats of others"]
     assert level == "note"
@@ -607,7 +620,7 @@ def test_a_choice_repeated_without_each_sample_is_no_caution(points):
     model = quietly(KernelClassifier("linear", search=Search(method="grid")), X, y)
     assert "No outer estimate" in titles(model)
     model.evaluate()
-    assert titles(model) == {}
+    assert set(titles(model)) == STRONG
     found = summary(model)
     assert found["headline"]["optimistic"] is False
     assert found["headline"]["value"] == model.evaluate()["balanced_accuracy"]

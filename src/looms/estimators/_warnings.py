@@ -31,7 +31,7 @@ from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import Choice, bounds_to_tell
 from looms.selection._tuning import BoundMet
-from looms.tables._telltales import remark_on_telltales
+from looms.tables._telltales import Telltale, remarks_on_telltales
 from looms.threshold import AtLeast, as_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
@@ -325,10 +325,14 @@ def warn_of_groups(X: Any, groups: Any) -> None:
             )
 
 
-def warn_of_telltales(telling: Sequence[tuple[str, str]]) -> None:
-    """ColumnsWarning of columns that alone predict the target, if there are any."""
-    if telling:
-        warn(remark_on_telltales(telling), ColumnsWarning)
+def warn_of_telltales(telling: Sequence[Telltale]) -> None:
+    """ColumnsWarning of columns that alone predict the target, if there are any.
+
+    A column may nearly do so by right: that is for `looms.check` and cautions to ask.
+    """
+    for gives, text in remarks_on_telltales(telling):
+        if gives:
+            warn(text, ColumnsWarning)
 
 
 def warn_of_new_values(firsts: Mapping[str, object]) -> None:

@@ -44,7 +44,7 @@ from looms.report.text import (
     sentence,
     serious,
 )
-from looms.tables._telltales import remark_on_telltales, telltales
+from looms.tables._telltales import Telltale, remarks_on_telltales, telltales
 
 if TYPE_CHECKING:
     from looms.report.facts import Facts
@@ -69,11 +69,12 @@ def cautions(estimator: Any) -> list[Caution]:
 
     They warn of a model that is no better than the baseline, predicts one class for every sample,
     or seldom predicts a rare class; probabilities that are worse than the shares of the classes; a
-    feature that alone predicts the target; a search that ended at a bound or early; columns whose
-    scales differ a hundredfold; duplicates, or samples that look like repeats of others;
-    rows in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and, after
-    ``certify``, outputs that differ from refits or are too ill-conditioned to tell. They do not say
-    that the scores of a model without nested scores are optimistic, since leave-one-out chose it.
+    feature that alone predicts the target, or nearly; a search that ended at a bound or early;
+    columns whose scales differ a hundredfold; duplicates, or samples that look like repeats of
+    others; rows in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and,
+    after ``certify``, outputs that differ from refits or are too ill-conditioned to tell. They do
+    not say that the scores of a model without nested scores are optimistic, since leave-one-out
+    chose it.
 
     Parameters
     ----------
@@ -145,8 +146,9 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     yield from _probabilities(model)
     X = model.table
     telling = _telltales(model)
-    if telling:
-        yield serious("A feature gives the target", remark_on_telltales(telling, isolated))
+    for gives, text in remarks_on_telltales(telling, isolated):
+        title = f"A feature {'gives' if gives else 'nearly gives'} the target"
+        yield (serious if gives else note)(title, text)
     yield from search_cautions(model)
     duplicates = None if X is None or model.units.grouped else remark_on_duplicates(X)
     if duplicates is not None:
@@ -163,7 +165,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     yield from _sizes(model)
     scores = model.scores.with_errors
     perfect = scores["accuracy"][0] == 1 if model.classification else scores["r2"][0] > 0.9999
-    if perfect and not telling:
+    if perfect and not any(one.gives for one in telling):
         yield note(
             "Too good",
             f"{'No row is' if model.classification else 'Next to nothing is'} wrong in "
@@ -172,8 +174,8 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         )
 
 
-def _telltales(model: Model) -> list[tuple[str, str]]:
-    """Columns that alone predict the target; none of rows that are not kept."""
+def _telltales(model: Model) -> list[Telltale]:
+    """Columns that alone predict the target, or nearly; none of rows that are not kept."""
     if model.table is None:
         return []
     mask, y = model.has_weight, model.held_out.y

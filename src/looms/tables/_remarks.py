@@ -19,12 +19,17 @@ from looms.tables._kinds import Read
 _FEWEST_ROWS = 20
 #: A text has as good as a different value in every row if there are so many to a row.
 _NEARLY_ALL = 0.9
-#: With so many different values or fewer, rows that share one are not a sign of a group.
-_FEW_VALUES = 20
+#: With so many different values or fewer, rows that share one are not a sign of a group; of persons
+#: there may be fewer.
+_FEW_VALUES, _FEW_PERSONS = 20, 5
 #: Name of a column of whole numbers that may be identifiers.
 _IDENTIFIER = re.compile(
     r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z](?:I[Dd]|No|N[Rr]|Number)$"
     r"|(?i:^(?:patient|person|subject|participant|customer|user)s?$)"
+)
+#: Name of a column of persons.
+_PERSON = re.compile(
+    r"(?i)(?:patient|person|subject|participant|customer|user)[ _.-]?(?:id|no|nr|number)?"
 )
 #: Values up to which decimals in text, such as numbers of versions, may be codes.
 _MOST_CODES = 10
@@ -190,7 +195,7 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
         if len(n_of) == len(codes):
             alike.append(name)
         elif (
-            len(n_of) > _FEW_VALUES
+            len(n_of) > (_FEW_PERSONS if _PERSON.fullmatch(name) else _FEW_VALUES)
             and n_of[n_of > 1].sum() > len(codes) / 2
             and (of.kind == "category" or is_called_identifier(name) or _in_blocks(codes))
         ):
