@@ -194,7 +194,7 @@ def plan(
         few rows for the windows of time.
     """
     check_known(method, "method", METHODS)
-    if not (n_splits is None or isinstance(n_splits, Integral) and n_splits >= 2):
+    if not (n_splits is None or (isinstance(n_splits, Integral) and n_splits >= 2)):
         raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
     if not isinstance(gap, Integral) or isinstance(gap, bool) or gap < 0:
         raise ValueError(f"gap must be a number of rows, 0 or more, got {gap!r}.")
