@@ -310,6 +310,7 @@ def test_nested_scores_of_classes_are_those_of_refits(fitted):
         wrong[out] = one.predict(X[out]) != CLASSES[out]
     assert scores["accuracy"] == pytest.approx(1 - wrong.mean())
     assert_array_equal(scores.decisions.wrong, wrong)
+    assert len(repr(scores.decisions)) < 200
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes"])

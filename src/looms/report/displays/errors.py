@@ -59,6 +59,11 @@ class OptimismDisplay(Display):
         score : str, default=None
             One of its scores; by default the first.
         """
+        if not isinstance(assessment, Assessment):
+            raise TypeError(
+                f"{cls.__name__} draws an Assessment, which looms.assess(model, X, y) makes; got "
+                f"{type(assessment).__name__}."
+            )
         name = assessment.scores[0] if score is None else score
         if name not in assessment.scores:
             raise ValueError(f"score must be one of {', '.join(assessment.scores)}; got {score!r}.")
