@@ -34,7 +34,7 @@ def test_summary_and_table(looms, pets):
     assert (
         len(
             re.findall(
-                r"^Split \d: balanced_accuracy [\d.]+, LOO [\d.]+; roc_auc", result.stderr, re.M
+                r"^Split \d: balanced_accuracy [\d.]+, own [\d.]+; roc_auc", result.stderr, re.M
             )
         )
         == 5

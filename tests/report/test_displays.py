@@ -98,8 +98,10 @@ def test_optimism(binary):
 
 def test_optimism_needs_a_machine_of_looms(regression):
     _, X, y = regression
-    with pytest.raises(ValueError, match="no leave-one-out scores"):
+    with pytest.raises(ValueError, match="no held-out scores of training rows"):
         OptimismDisplay.from_assessment(assess(Ridge(), X, y, n_splits=2, random_state=0))
+    with pytest.raises(TypeError, match=r"draws an Assessment, which looms.assess.* got Ridge"):
+        OptimismDisplay.compute(Ridge())
 
 
 @pytest.mark.parametrize("display", [*OF_ALL, *OF_CLASSES])

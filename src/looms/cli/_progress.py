@@ -74,7 +74,7 @@ class Meter:
             return
         left, loo = self._left_of(done, total), result.loo_scores
         name = "All rows" if result.index < 0 else f"Split {result.index}"
-        of_loo = {name: f", LOO {score_text(score)}" for name, score in loo.items()}
+        of_loo = {name: f", own {score_text(score)}" for name, score in loo.items()}
         texts = [
             f"{key} {score_text(score)}{of_loo.get(key, '')}"
             for key, score in result.scores.items()

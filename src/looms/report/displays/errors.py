@@ -74,7 +74,7 @@ class OptimismDisplay(Display):
         ]
         if not pairs:
             raise ValueError(
-                "The assessment has no leave-one-out scores; only looms models have them."
+                "The assessment has no held-out scores of training rows, which looms models have."
             )
         loo, outer = np.array(pairs).T
         return cls(loo=loo, outer=outer, score=name)
