@@ -143,7 +143,7 @@ def kind_of_nested(nested: Nested, stacked: bool) -> str:
     if nested.whole:
         return kind_of_units(nested.units, nested=True)
     verb = "weighted" if stacked else "compared"
-    return f"{kind_of_units(nested.units)}, candidates {verb} by the other folds"
+    return f"{kind_of_units(nested.units)}, candidates {verb} on the other folds"
 
 
 def held_out_decisions(

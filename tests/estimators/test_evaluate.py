@@ -88,14 +88,14 @@ MACHINES = {
         NUMBERS,
         None,
         "nested 5-fold",
-        "5-fold, candidates weighted by the other folds",
+        "5-fold, candidates weighted on the other folds",
     ),
     "best of two": (
         CandidatesClassifier(["linear", "rbf"], combine="best"),
         CLASSES,
         None,
         "nested 5-fold",
-        "5-fold, candidates compared by the other folds",
+        "5-fold, candidates compared on the other folds",
     ),
     "landmarks": (
         KernelRegressor(n_landmarks=8),

@@ -88,7 +88,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     elif assessment is not None:
         of_candidates = ""
         if folds:
-            verb = "weighed" if model.weighs else "chose among"
+            verb = "weighted" if model.weighs else "chose among"
             of_candidates = f", and {model.candidates_by} {verb} {n_candidates} candidates"
         for name in assessment.scores:
             estimate = assessment.estimate(name)
