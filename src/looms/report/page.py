@@ -319,7 +319,7 @@ def picture(name: str, display: Display) -> str:
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
         # The browser has glyphs that matplotlib's font lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        figure = figures.Figure(figsize=(_WIDTH, height), layout="constrained")
+        figure = figures.Figure(figsize=(_WIDTH, height), layout="compressed")
         display.plot(figure.subplots(), **options)
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=nothing)
