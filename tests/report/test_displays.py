@@ -83,6 +83,35 @@ def test_options_of_plot_go_to_plot(binary):
     assert OptimismDisplay.from_assessment(binary[3], ax=ax).ax_ is ax
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("display", OF_CLASSES)
+def test_the_legend_of_several_curves_is_beside_them(several, display):
+    shown = display.from_estimator(several[0])
+    shown.figure_.canvas.draw()
+    legend, curves = shown.ax_.get_legend().get_window_extent(), shown.ax_.bbox
+    assert curves.x1 <= legend.x0
+    assert legend.x1 <= shown.figure_.bbox.x1
+    assert shown.ax_.yaxis.label.get_window_extent().x0 >= 0
+
+
+@pytest.mark.slow
+def test_names_of_candidates_and_their_loss_are_whole():
+    kernels = ["ranked_laplacian", "weighted_matern12"]
+    display = CandidatesDisplay(
+        names=[f"{kernel}, squared error" for kernel in kernels],
+        loss=np.array([0.2, 0.3]),
+        loss_name="10-fold cross-validation by windows of time balanced error rate",
+        chosen=0,
+    )
+    shown = display.plot()
+    shown.figure_.set_size_inches(4.6, 1.4)
+    shown.figure_.canvas.draw()
+    assert [label.get_text() for label in shown.ax_.get_yticklabels()] == kernels
+    label = shown.ax_.xaxis.label.get_window_extent()
+    assert label.x0 >= 0
+    assert label.x1 <= shown.figure_.bbox.x1
+
+
 def test_optimism(binary):
     assessment = binary[3]
     shown = OptimismDisplay.from_assessment(assessment)
