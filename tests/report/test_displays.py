@@ -94,6 +94,22 @@ def test_the_legend_of_several_curves_is_beside_them(several, display):
     assert shown.ax_.yaxis.label.get_window_extent().x0 >= 0
 
 
+def test_columns_of_a_spectrum_are_drawn_along_their_numbers():
+    numbers = np.random.default_rng(0).permutation(30) + 400.5
+    display = ImportanceDisplay(
+        names=[str(number) for number in numbers],
+        value=np.arange(30.0),
+        standard_error=np.ones(30),
+        press=1.0,
+        n_samples=50,
+        n_columns=30,
+    )
+    low, high = display.plot().ax_.get_xlim()
+    assert 390 < low < 401 < 429 < high < 440
+    low, high = display.plot(max_features=30).ax_.get_xlim()  # bars, each with its name
+    assert (low < 0, high < 390) == (True, True)
+
+
 @pytest.mark.slow
 def test_names_of_candidates_and_their_loss_are_whole():
     kernels = ["ranked_laplacian", "weighted_matern12"]

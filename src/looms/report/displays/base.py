@@ -8,7 +8,10 @@ from inspect import signature
 from textwrap import fill
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from looms._optional import require
+from looms._typing import Array
 from looms.report.text import short
 
 #: Labels of a legend for which there is room among the curves.
@@ -102,6 +105,15 @@ class ModelDisplay(Display):
 def ink() -> Any:
     """Color of lines that guide the eye: the color of the text, in any style."""
     return require("matplotlib", "A display", "plot").rcParams["text.color"]
+
+
+def numbers_of(names: Sequence[str]) -> Array | None:
+    """The numbers that all names are, such as wavelengths; None if some are not, or are alike."""
+    try:
+        numbers = np.array([float(name) for name in names])
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() and len(set(numbers)) == len(names) else None
 
 
 def label_ticks(ax: Any, names: Sequence[str], **options: int) -> None:

@@ -11,7 +11,7 @@ from scipy import sparse
 from looms._typing import Array, Matrix
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
-from looms.report.displays.base import ModelDisplay, ink, label_ticks
+from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks, numbers_of
 from looms.report.model import (
     model_of,
     relevances,
@@ -20,13 +20,16 @@ from looms.report.model import (
 from looms.selection._subsamples import log2_mu_shift
 
 _FLOPS = 1.5e10  # of all factorizations: a second or two on one thread
+#: Columns drawn as bars.
+MOST_BARS = 20
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ImportanceDisplay(ModelDisplay):
     """Rise of PRESS without each column of a table, the largest on top, with standard errors.
 
-    ``plot(max_features=20)`` draws at most so many, from the top.
+    ``plot(max_features=20)`` draws at most so many, from the top. More columns whose names are
+    numbers, such as wavelengths, are all drawn along these numbers.
 
     Parameters
     ----------
@@ -165,7 +168,15 @@ class ImportanceDisplay(ModelDisplay):
             n_columns=len(columns),
         )
 
-    def _draw(self, ax: Any, *, max_features: int = 20) -> None:
+    def _draw(self, ax: Any, *, max_features: int = MOST_BARS) -> None:
+        places = numbers_of(self.names)
+        if places is not None and len(places) > max_features:
+            style = {"fmt": "none", "ecolor": ink(), "elinewidth": 0.6}
+            ax.errorbar(places, self.value, self.standard_error, **style)
+            ax.vlines(places, 0, self.value, color="C0", linewidth=1.5)
+            ax.axhline(0, color=ink(), linewidth=0.6)
+            label_axes(ax, "column", "rise of PRESS without it")
+            return
         shown = slice(max_features)
         value, error = self.value[shown], self.standard_error[shown]
         ax.barh(range(len(value)), value, height=0.62, color="C0")
@@ -234,7 +245,7 @@ class RelevanceDisplay(ModelDisplay):
             )
         return cls(names=model.features, relevance=relevance)
 
-    def _draw(self, ax: Any, *, max_features: int = 20) -> None:
+    def _draw(self, ax: Any, *, max_features: int = MOST_BARS) -> None:
         order = np.argsort(-self.relevance, kind="stable")[:max_features]
         ax.barh(range(len(order)), self.relevance[order], height=0.62, color="C0")
         label_ticks(ax, [self.names[k] for k in order])
