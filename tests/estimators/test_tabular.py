@@ -189,6 +189,15 @@ class TestFit:
             with pytest.raises(ValueError, match=words.replace("row 4", "row P4")):
                 kind().fit(TABLE[["flag"]].astype(float), y)
 
+    @pytest.mark.parametrize("kind", [TabularClassifier, KernelClassifier, KernelRegressor])
+    def test_scores_only_rows_with_targets(self, kind):
+        X = np.random.default_rng(0).normal(size=(N, 1))
+        y = X[:, 0] if kind is KernelRegressor else np.where(X[:, 0] < 0, "no", "yes")
+        model = kind("linear").fit(X, y)
+        gap = np.nan if kind is KernelRegressor else None
+        with pytest.raises(ValueError, match="y has no value in 1 of 90 rows, the first is row 4"):
+            model.score(X, np.where(np.arange(N) == 4, gap, y))
+
     def test_says_that_there_are_no_rows(self, classifier):
         with pytest.raises(ValueError, match=r"no rows .* nothing to learn"):
             clone(classifier).fit(TABLE[:0], LABELS[:0])

@@ -106,7 +106,7 @@ def test_optimism_is_told_of_the_first_score_that_has_it(points):
     result = assess(model, *points, n_splits=3, random_state=0, scoring=scoring)
     assert np.isnan(result.estimate("log_loss").optimism)
     text = titles(model, assessment=result)["Optimism of leave-one-out"][1]
-    assert result.optimism_text("accuracy") in text
+    assert result.optimism_text("accuracy", "leave-one-out") in text
 
 
 @pytest.mark.slow
@@ -146,7 +146,10 @@ def test_many_hyperparameters():
     for machine in (with_prior, TabularRegressor([with_prior], target="none")):
         assert titles(quietly(machine, X, y))["Many hyper-parameters"][0] == "note"
     without = TabularRegressor([KernelRegressor("ard", search=Search(max_iter=5))], target="none")
-    assert titles(quietly(without, X, y))["Many hyper-parameters"][0] == "serious"
+    fitted = quietly(without, X, y)
+    assert titles(fitted)["Many hyper-parameters"][0] == "serious"
+    fitted.evaluate()  # repeats the tuning, so that its scores count an over-fitted criterion
+    assert titles(fitted)["Many hyper-parameters"][0] == "note"
 
 
 @pytest.mark.slow
@@ -155,8 +158,22 @@ def test_bounds_and_early_stop(points):
     kernel = RBF(gamma=64.0, gamma_bounds=(32.0, 64.0))
     found = titles(quietly(KernelClassifier(kernel), X, y))
     assert "gamma\u2069 ended at its lower bound 32" in found["Hyper-parameter at a bound"][1]
+    assert found["Hyper-parameter at a bound"][0] == "serious"
     stopped = titles(quietly(KernelRegressor("ard", search=Search(max_iter=1)), X, X[:, 0] ** 2))
     assert "max_iter" in stopped["Search stopped early"][1]
+
+
+@pytest.mark.slow
+def test_a_bound_is_a_note_if_nested_scores_are_good():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    for y, level in [(X @ [1.0, 2.0], "note"), (rng.normal(size=60), "serious")]:
+        model = quietly(KernelRegressor(RBF(1.5, gamma_bounds=(1, 2))), X, y)
+        assert titles(model)["Hyper-parameter at a bound"][0] == "serious"  # tuned on these rows
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.evaluate()
+        assert titles(model)["Hyper-parameter at a bound"][0] == level
 
 
 @pytest.mark.slow

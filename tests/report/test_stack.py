@@ -50,7 +50,7 @@ def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
     page = re.sub("<[^>]*>", "", render(Facts(stack, X=X, y=Y)))
     assert f"stack of {len(stack.members_)} models" in page
     assert page.count("Shown for the largest model of the stack.") == 2  # path and history
-    assert "without each fold, and weighed by the other folds" in page
+    assert "without each fold, and weighted on the other folds" in page
     assert "model selection was repeated" not in page
     assert "Hyper-parameters of the largest model of the stack" in page
     assert "the largest of the stack is marked" in page
@@ -87,7 +87,7 @@ def test_a_stack_of_one_says_that_it_was_weighed(many, monkeypatch):
     assert tried == {"linear": (1.0, True), "rbf": (0.0, False)}
     page = re.sub("<[^>]*>", "", render(Facts(model)))
     assert "Weight in the stack" in page
-    assert many or "and weighed by the other folds" in page
+    assert many or "and weighted on the other folds" in page
 
 
 def test_cautions_are_of_every_machine_in_the_stack(stack):

@@ -85,7 +85,8 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     if not is_classifier(estimator):
         raise ValueError(
             f"Deviance and error rate are of classes, and {type(estimator).__name__} is not a "
-            "classifier."
+            "classifier. looms.diagnostics.case_deletion has the influence of each row on a "
+            "regression of looms."
         )
     check_consistent_length(X, y)
     y = column_or_1d(y)

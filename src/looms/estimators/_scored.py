@@ -17,6 +17,7 @@ from looms._classes import class_indices
 from looms._scores import ValuesAndErrors, number_scores
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
+from looms.estimators._known_targets import KnownTargets
 from looms.estimators._metrics import judged, scorers_of
 from looms.held_out import HeldOut
 from looms.kernels._samples import as_matrix
@@ -292,7 +293,7 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         return model
 
 
-class ScoredRegressor(RegressorMixin, ScoredModel):  # type: ignore[misc]
+class ScoredRegressor(KnownTargets, RegressorMixin, ScoredModel):  # type: ignore[misc]
     """Base class of the regressors with scores from held-out predictions."""
 
     def _scored(self, nested: Nested | None) -> Scores:

@@ -31,6 +31,7 @@ from looms.report.model import Model, model_of, predicted_labels
 from looms.report.scores import (
     gain_over_mean,
     headline_key,
+    is_good,
     quotes_splits,
     recall_by_class,
     seldom_predicted,
@@ -56,8 +57,6 @@ _MILDER = "Use a larger mu, or scale the features."
 _FEW_SAMPLES, _FEW_IN_CLASS, _FEW_GROUPS = 100, 20, 6
 #: The smallest class is called rare below this fraction of an even share.
 _RARE = 0.4
-#: A model with less than this fraction of the errors of the baseline needs no remedy.
-_GOOD = 0.5
 #: Largest p-value at which rows are said to be in an order: of 100 tables without one, one is.
 _IN_ORDER = 0.01
 _NO_BETTER = "May be no better than the baseline"
@@ -374,7 +373,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
     if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
         accuracy, baseline = model.scores["accuracy"], model.scores.baselines["accuracy"]
         if settings_for_rare_classes(model.fitted, len(counts)):
-            advice = f" {_remedy(model)}" if 1 - accuracy > _GOOD * (1 - baseline) else ""
+            advice = "" if is_good(model) else f" {_remedy(model)}"
         else:
             weighted = getattr(model.fitted, "class_weight", None) is not None
             advice = " The classes were weighted." if weighted else " The threshold was set for it."

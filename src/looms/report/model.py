@@ -240,8 +240,8 @@ class Model:
         each += " of whole groups" * (self.unit == "fold" and self.units.grouped)
         if self.nested and self.nested.whole:
             return f"model selection was repeated without each {each}"
-        verb = "weighed" if self.weighs else "chosen"
-        return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
+        verb = "weighted" if self.weighs else "chosen"
+        return f"candidates were tuned anew without each {each}, and {verb} on the other folds"
 
     @property
     def unbiased_by(self) -> str:

@@ -15,19 +15,22 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.features import has_few_features
-from looms.report.displays.base import ModelDisplay, ink, label_ticks
+from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks, numbers_of
 from looms.report.model import Model, model_of, relevances, sampled_rows
 
 #: Kernel values between permuted rows and those of the fit: a second or two on one thread.
 _VALUES = 1.5e8
 _MOST_REPEATS = 5
+#: Columns drawn as bars.
+MOST_BARS = 20
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ImportanceDisplay(ModelDisplay):
     """Rise of the held-out error when a column is permuted, the largest on top.
 
-    ``plot(max_features=20)`` draws at most so many, from the top, with standard errors.
+    ``plot(max_features=20)`` draws at most so many, from the top, with standard errors. More
+    columns whose names are numbers, such as wavelengths, are all drawn along these numbers.
 
     Parameters
     ----------
@@ -173,7 +176,15 @@ class ImportanceDisplay(ModelDisplay):
             n_columns=len(columns),
         )
 
-    def _draw(self, ax: Any, *, max_features: int = 20) -> None:
+    def _draw(self, ax: Any, *, max_features: int = MOST_BARS) -> None:
+        places = numbers_of(self.names)
+        if places is not None and len(places) > max_features:
+            style = {"fmt": "none", "ecolor": ink(), "elinewidth": 0.6}
+            ax.errorbar(places, self.value, self.standard_error, **style)
+            ax.vlines(places, 0, self.value, color="C0", linewidth=1.5)
+            ax.axhline(0, color=ink(), linewidth=0.6)
+            label_axes(ax, "column", "rise of PRESS when permuted")
+            return
         shown = slice(max_features)
         value, error = self.value[shown], self.standard_error[shown]
         ax.barh(range(len(value)), value, height=0.62, color="C0")
@@ -255,7 +266,7 @@ class RelevanceDisplay(ModelDisplay):
             )
         return cls(names=model.features, relevance=relevance)
 
-    def _draw(self, ax: Any, *, max_features: int = 20) -> None:
+    def _draw(self, ax: Any, *, max_features: int = MOST_BARS) -> None:
         order = np.argsort(-self.relevance, kind="stable")[:max_features]
         ax.barh(range(len(order)), self.relevance[order], height=0.62, color="C0")
         label_ticks(ax, [self.names[k] for k in order])
