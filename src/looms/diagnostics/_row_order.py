@@ -24,7 +24,7 @@ from looms.units import Units
 N_BLOCKS, N_RANDOM = 10, 199
 #: With fewer rows, or groups, a block is hardly more than one; with more rows P takes more than
 #: 0.2 GB, and the 200 partitions 2 · 10¹¹ flops.
-_FEWEST, _MOST = 2 * N_BLOCKS, 5000
+FEWEST, MOST = 2 * N_BLOCKS, 5000
 #: Rows of adjacent targets that are exchanged, at least. More of them would give more power, but
 #: reject tables sorted by a target with some noise too often (benchmarks/row_order.py).
 _ADJACENT = 3
@@ -159,14 +159,14 @@ def _tested(fitted: Any, by_kernels: bool) -> RowOrder | None:
     """`row_order` of a fitted model."""
     train = np.flatnonzero(fitted.fit_weight_)
     n, y, classes = len(train), fitted.loo_.y[train], bool(is_classifier(fitted))
-    if fitted.X_fit_ is None or n > _MOST or (y.ndim == 2 and not classes):
+    if fitted.X_fit_ is None or n > MOST or (y.ndim == 2 and not classes):
         return None
     if _in_blocks(fitted):
         return None
     _, first, number = np.unique(fitted._units.clusters, return_index=True, return_inverse=True)
     unit = np.argsort(np.argsort(first))[number]  # in the order of their first rows
     first = np.sort(first)
-    if len(first) < _FEWEST:
+    if len(first) < FEWEST:
         return None
     alike = class_indices(y[first]) if classes else _adjacent(y[first])
     in_pieces = classes and 1 + np.count_nonzero(np.diff(alike)) == len(np.unique(alike))

@@ -81,7 +81,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
         The model of the prepared columns and the transformed target; its attributes are on that
         scale.
     loo_, held_out_ : HeldOut
-        Targets and held-out predictions in units of the target.
+        Targets and held-out predictions in units of the target; ``loo_`` of a stack with estimators
+        of scikit-learn as for `TabularClassifier`.
     members_, preprocessor_, candidates_, cv_results_, best_index_, candidate_weights_, units_, \
 n_features_in_, feature_names_in_
         As for `TabularClassifier`.
