@@ -143,8 +143,8 @@ CHANGES = [
     (f"fewer than {FEWEST}", "Near repeats are not searched"),
     (
         f"{ROWS_OF_TREES} or more",
-        "Boosted trees stand beside four kernels. They have models without each of five folds only, "
-        "which the fit keeps: their part of `loo_`, and of intervals after "
+        "Boosted trees stand beside four kernels. They have models without each of five folds "
+        "only, which the fit keeps: their part of `loo_`, and of intervals after "
         "`evaluate(nested=False)`, is without a fold, and so is the whole stack for the importance "
         "of columns. Influence, surprise, rows in an order and near repeats are told of the "
         "kernels alone",

@@ -28,6 +28,7 @@ from looms.report.text import (
     ENDS,
     criterion_name,
     in_words,
+    isolated,
     plainly,
     sentence,
 )
@@ -249,6 +250,7 @@ def show_choice(saved: Fitted, facts: Facts) -> None:
     method = scores.kind
     show_scores({method: scores.with_errors}, scores.baselines, len(facts.model.classes))
     show_units(saved)
+    _show_columns(facts)
     if confusion is None:
         return
     fitted, labels, counts = facts.model.fitted, confusion["labels"], confusion["counts"]
@@ -263,6 +265,23 @@ def show_choice(saved: Fitted, facts: Facts) -> None:
     threshold = saved.metadata["options"].get("threshold", rule)
     where = f"at threshold {threshold} (positive: {labels[1]})"
     console().print(f"{sentence(method)}, {where}: {shown}")
+
+
+def _show_columns(facts: Facts) -> None:
+    """Print the columns that the model needs, if there are several."""
+    importance = facts.importance if facts.few else None
+    if importance is None or importance.n_columns < 2 or not importance.press > 0:
+        return
+    rises, errors = 100 * importance.value, 100 * importance.standard_error
+    each = zip(importance.names, rises, errors, strict=True)
+    leading = [
+        f"{isolated(name)} {rise / importance.press:.0f} ± {error / importance.press:.0f} %"
+        for name, rise, error in each
+        if rise > 2 * error
+    ]
+    rest = f", and {len(leading) - MOST_SCALES} more" if len(leading) > MOST_SCALES else ""
+    columns = ", ".join(leading[:MOST_SCALES]) + rest if leading else "none beyond two s.e."
+    console().print(f"Rise of the squared held-out error when a column is shuffled: {columns}")
 
 
 def _show_chosen(facts: Facts) -> None:

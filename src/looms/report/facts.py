@@ -245,7 +245,7 @@ class Facts:
         return None if self.model.table is None else ImportanceDisplay.compute(self.estimator)
 
     @property
-    def _few(self) -> bool:
+    def few(self) -> bool:
         """True if the rows are kept, and few enough for what is computed of each."""
         n = self.model.n_with_weight
         few = n * (self.model.n_landmarks or n) ** 2 <= MOST_DELETIONS**3
@@ -258,7 +258,7 @@ class Facts:
         Of a stack with other members than kernels it is the effect on its kernels.
         """
         model, groups = self.model, self.groups
-        if not (self._few and model.closed):
+        if not (self.few and model.closed):
             return None
         labels = model.units.clusters if groups is None else np.asarray(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
@@ -281,7 +281,7 @@ class Facts:
     def certified(self) -> Certificate | None:
         """Comparison with refits; None without kernels, or for many samples unless made before."""
         made: Certificate | None = getattr(self.model.fitted, "certificate_", None)
-        few = self._few and self.model.kernels
+        few = self.few and self.model.kernels
         return made or (copy(self.model.fitted).certify() if few else None)
 
     @cached_property
