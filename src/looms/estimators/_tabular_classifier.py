@@ -213,7 +213,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
             _fit_seconds=time.perf_counter() - began,
         )
         self._table = X
-        self._warn_of_telltales(matrix)
+        self._warn_of_features(matrix)
         return self
 
     def predict(self, X: Any) -> AnyArray:

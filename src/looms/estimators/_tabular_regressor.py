@@ -207,7 +207,7 @@ n_features_in_, feature_names_in_
         )
         self._table = X
         self._set_predictions(targets)
-        self._warn_of_telltales(matrix)
+        self._warn_of_features(matrix)
         return self
 
     def predict(self, X: Any) -> Array:
