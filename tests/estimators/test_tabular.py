@@ -718,7 +718,7 @@ class TestTarget:
         assert model.evaluate(nested=False)["rmse"] == pytest.approx(error)
         for changed in (model.without([3, 7]), pickle.loads(pickle.dumps(model))):
             assert (changed.predict(X[90:]) >= 0).all()
-        with pytest.raises(ValueError, match="does not admit"):
+        with pytest.raises(ValueError, match="of nonnegative targets does not admit"):
             model.with_rows(X[90:], -1 - y[90:])
 
     def test_targets_below_zero_stay_as_they_are(self):

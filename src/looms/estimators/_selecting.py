@@ -162,6 +162,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         for_folds = [one._for_folds if one in kernels else one for one in candidates]
         if outer is not None:
             selection = combined_in_folds(self, selection, for_folds, outer)
+            for_folds = candidates if selection.nearly_noiseless else for_folds
         elif compares and self._stacks:
             selection = stacked_by_fit(self, selection)
         return replace(selection, for_folds=for_folds, seconds=time.perf_counter() - began)

@@ -63,11 +63,15 @@ class TabularRegressor(ScoredRegressor, Tabular):
         Transform of the target that is fitted, for numbers that are skewed or counts: "none",
         "sqrt", "log" (positive targets), "log1p" (log(1 + y)). A list selects the transform
         whose held-out predictions with the first kernel of the candidates that is not linear have
-        the smallest squared error on the scale of the target. "auto" compares those that the range
-        of the targets admits: none; for positive targets also sqrt and log, for other nonnegative
-        ones sqrt and log1p. Of more than 2000 rows, 2000 are drawn for the comparison, unless `cv`
-        is made for all rows. Predictions are means, by Duan's smearing estimate [D83] with held-out
-        residuals; with all transforms but "none" they are never negative.
+        the smallest squared error on the scale of the target; where "none" has predictions below
+        zero, another is taken if its error is within one standard error of the paired difference.
+        "auto" compares those that the range of the targets admits: none; for positive targets also
+        sqrt and log, for other nonnegative ones sqrt and log1p. Of more than 2000 rows, 2000 are
+        drawn for the comparison, unless `cv` is made for all rows. Predictions are means, by Duan's
+        smearing estimate [D83] with held-out residuals. Predictions and intervals are never
+        negative if several transforms were compared, or one other than "none" was given: with
+        "none", values below zero count as zero, also in scores. For one target that may be
+        negative, though none of the fit is, give "none".
     cv, preprocess, n_jobs, verbose, random_state
         As for `TabularClassifier`.
 
@@ -170,7 +174,7 @@ n_features_in_, feature_names_in_
         -----
         ColumnsWarning
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
-            alone predicts the target.
+            alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
@@ -249,13 +253,13 @@ n_features_in_, feature_names_in_
         Raises
         ------
         ValueError
-            If the transform does not admit the targets.
+            If the transform does not admit the targets, or they are below the range of the fit.
         """
         X, y = self._prepared(X), _numbers(y)
         if not self._transform.takes(y):
             raise ValueError(
-                f"The transform {self.transform_!r} does not admit all targets, the smallest of "
-                f"which is {y.min():.3g}: fit anew to all rows."
+                f"The transform {self.transform_!r} of nonnegative targets does not admit all, the "
+                f"smallest of which is {y.min():.3g}: fit anew to all rows."
             )
         z = self._transform.forward(y)
         return self._of(self.model_.with_rows(X, z, sample_weight, certify))
@@ -294,7 +298,9 @@ n_features_in_, feature_names_in_
         Notes
         -----
         The guarantee of `KernelRegressor.predict_interval` holds here too, since an increasing
-        transform moves no target into or out of an interval. After nested scores, residuals of
+        transform moves no target into or out of an interval, nor does an end below zero that
+        becomes zero, of nonnegative targets; should a target below zero follow n that are not, it
+        does, which happens with a probability of at most 1/(n + 1). After nested scores, residuals of
         different transforms are each compared under their own model, as in [RSC20].
         """
         check_is_fitted(self)
