@@ -200,7 +200,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
         -----
         ColumnsWarning
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
-            alone predicts the target.
+            alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)

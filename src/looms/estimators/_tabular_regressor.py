@@ -298,10 +298,10 @@ n_features_in_, feature_names_in_
         Notes
         -----
         The guarantee of `KernelRegressor.predict_interval` holds here too, since an increasing
-        transform moves no target into or out of an interval, nor does an end below zero that
-        becomes zero, of nonnegative targets; should a target below zero follow n that are not, it
-        does, which happens with a probability of at most 1/(n + 1). After nested scores, residuals of
-        different transforms are each compared under their own model, as in [RSC20].
+        transform moves no target into or out of an interval. Nor does an end below zero that
+        becomes zero, if no target is below zero; that all n of the fit are not, but the next one
+        is, has a probability of at most 1/(n + 1). After nested scores, residuals of different
+        transforms are each compared under their own model, as in [RSC20].
         """
         check_is_fitted(self)
         check_known(method, "method", METHODS)

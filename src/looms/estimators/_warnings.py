@@ -70,8 +70,9 @@ class ColumnsWarning(UserWarning):
 
     In a fit: text in a few cells among numbers, dates whose order of day and month is not clear,
     identifiers of rows, columns that alone predict the target, and those that move with windows of
-    time, as dates do. In predictions: values that no row of the fit has. The attribute ``remarks_`` of `looms.tables.TablePreprocessor` has the remarks
-    on columns by themselves, and harmless ones.
+    time, as dates do. In predictions: values that no row of the fit has. The attribute
+    ``remarks_`` of `looms.tables.TablePreprocessor` has the remarks on columns by themselves, and
+    harmless ones.
 
     Examples
     --------

@@ -226,7 +226,7 @@ def remark_on_time(columns: Sequence[str], X: Array, windows: Sequence[AnyArray]
     ends = np.array([[X[rows].min(axis=0), X[rows].max(axis=0)] for rows in windows])
     low, high = np.sort(ends, axis=0).transpose(1, 0, 2)
     apart = ((high[:-1] <= low[1:]) & (low[:-1] < low[1:])).all(axis=0)
-    names = list(dict.fromkeys(columns[k] for k in np.flatnonzero(apart)))
+    names = list(dict.fromkeys(name for name, of in zip(columns, apart, strict=True) if of))
     text = "later rows have values beyond all of the fit, since no two windows share any"
     return Remark("time", names, f"{listed(names)}: {text}")
 
