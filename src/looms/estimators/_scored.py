@@ -62,9 +62,10 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
             or groups), or without each of the three to ten folds of a splitter `cv`. That takes as
             many fits, which `n_jobs` or `joblib.parallel_config` runs in parallel. Of several
             candidates these are quicker than that to all rows: searches along gradients end on a
-            quarter of the rows, unless these are up to 2000 with numbers that the fit predicts with
-            an R² above 0.95; and up to 2000 rows three folds compare the candidates, not five,
-            unless `cv` has folds. For a grid on
+            quarter of the rows, and up to 2000 rows three folds compare the candidates, not five,
+            unless `cv` has folds. Numbers of up to 2000 rows that the fit predicts with a held-out
+            R² above 0.95 have ten folds, and searches on all rows: with hardly any noise, errors
+            are of the rows and searches that a fold lacks. For a grid on
             all samples, each of them in one of three folds or more, it is repeated in closed form
             without every sample, group or fold; that takes four times the time of the grid, and 3
             n² numbers in memory for each class of several. With given hyper-parameters nothing was

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from looms._classes import class_factors, class_indices, with_ties
-from looms._scores import class_baselines, number_scores
+from looms._scores import class_baselines
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
 from looms.calibration._calibrators import Calibrator, class_probabilities
@@ -38,11 +38,6 @@ from looms.units import Units
 
 #: Rows up to which candidates are compared, or weighted, in folds that each was tuned without.
 MOST_IN_FOLDS = 2000
-#: Held-out R² of numbers above which an error is of the search rather than of noise, so that
-#: evaluations search on all rows. On two made tables of 1052 rows with R² of 0.98 and 0.997 that
-#: lowers the root mean square error by 5 %, at 1.5 to 1.8 × the time; R² of 0.9 or less gain less
-#: than a standard error.
-_LEAST_R2 = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,14 +163,6 @@ class Selection:
     in_folds: Nested | None = None
     for_folds: Sequence[Any] = ()
     seconds: float = 0.0
-
-    @property
-    def nearly_noiseless(self) -> bool:
-        """True if predictions of numbers, in folds, leave out hardly any of their variance."""
-        if self.in_folds is None or self.rows.classes:
-            return False
-        y, outputs, weight = self.in_folds.held_out
-        return number_scores(y, outputs[None], weight)["r2"][0] > _LEAST_R2
 
     def attributes(self) -> dict[str, Any]:
         """Fitted attributes of the model on the samples of positive weight."""
