@@ -153,7 +153,7 @@ class Selection:
     searched : whether something was tuned or selected; all values were given if not.
     in_folds : predictions by candidates that were tuned without the row, compared or stacked by
         the others; held-out outputs are theirs. None if no folds compared them.
-    for_folds : the candidates as they are fitted without a fold.
+    for_folds : the candidates as they are fitted without a fold of an evaluation.
     seconds : that model selection took.
     """
 

@@ -203,7 +203,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
         -----
         ColumnsWarning
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
-            alone predicts the target.
+            alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
@@ -216,7 +216,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
             _fit_seconds=time.perf_counter() - began,
         )
         self._table = X
-        self._warn_of_telltales(matrix)
+        self._warn_of_features(matrix)
         return self
 
     def predict(self, X: Any) -> AnyArray:

@@ -69,9 +69,10 @@ class ColumnsWarning(UserWarning):
     """Columns of a table may be other than they look, or have values that the model cannot know.
 
     In a fit: text in a few cells among numbers, dates whose order of day and month is not clear,
-    identifiers of rows, columns that alone predict the target. In predictions: values that no row
-    of the fit has. The attribute ``remarks_`` of `looms.tables.TablePreprocessor` has the remarks
-    on columns by themselves, and harmless ones.
+    identifiers of rows, columns that alone predict the target, and those that move with windows of
+    time, as dates do. In predictions: values that no row of the fit has. The attribute
+    ``remarks_`` of `looms.tables.TablePreprocessor` has the remarks on columns by themselves, and
+    harmless ones.
 
     Examples
     --------
