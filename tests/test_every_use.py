@@ -45,7 +45,7 @@ from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
 from looms.optimize._search import Outcome
-from looms.report import cautions, summary
+from looms.report import cautions, feature_importance, summary
 
 TABLE = Path(__file__).parents[1] / "benchmarks" / "results" / "models_and_uses.csv"
 PAGE = TABLE.parents[2] / "docs" / "reference" / "models_and_uses.md"
@@ -280,6 +280,13 @@ def deletion(name: str) -> None:
     assert np.isfinite(case_deletion(fitted(name)).rms_change).all()
 
 
+def importance(name: str) -> None:
+    """Of both columns the signal is made of; of a data frame, whole columns."""
+    found = feature_importance(fitted(name))
+    assert np.isfinite(found.value).all()
+    assert found.value.max() > 0
+
+
 def removal(name: str) -> None:
     assert fitted(name).without([0, 7]).loo_.n_samples == N - 2
 
@@ -385,6 +392,7 @@ USES = {
     "scaled intervals": scaled,
     "sets": sets,
     "case deletion": deletion,
+    "importance": importance,
     "removal": removal,
     "addition": addition,
     "certificate": certificate,
@@ -413,6 +421,7 @@ SHOWN = {
     "scaled intervals": "estimators/test_intervals.py",
     "sets": "estimators/test_nested_choice.py",
     "case deletion": "diagnostics/test_case_deletion.py",
+    "importance": "report/test_importance.py",
     "removal": "estimators/test_updates.py",
     "addition": "estimators/test_updates.py",
     "certificate": "estimators/test_certificate.py",
@@ -424,7 +433,7 @@ SHOWN = {
     "command line": "cli/test_fit.py",
 }
 
-# What has no meaning, and what costs too much -------------------------------------
+# What has no meaning ---------------------------------------------------------------
 
 OF_CLASSES = dict.fromkeys(["threshold", "probabilities", "AUC", "sets"], "it is for classes")
 OF_NUMBERS = dict.fromkeys(["intervals", "scaled intervals"], "it is for numbers")
@@ -441,6 +450,7 @@ NO_MEANING = {
     },
     (SVM, "gradient"): "its outputs are not smooth in C and the kernel",
     ("grid", "gradient"): "it is the other search",
+    ("kernel matrix", "importance"): "its columns are rows, not features",
     ("kernel matrix", "addition"): "a new row has a kernel value with every row: fit them all",
     ("kernel matrix", "ONNX"): "a graph takes features, not kernel values",
     ("kernel matrix", "command line"): "a table has features, not kernel values",
@@ -450,7 +460,6 @@ NO_MEANING = {
     ),
     (WITH_SKLEARN, "command line"): "an option names kernels, not objects of Python",
 }
-COST = {(WITH_SKLEARN, "scaled intervals"): "fits without every two rows"}
 NEEDS = {"landmarks, dask": "dask", "ONNX": "onnxruntime"}
 
 
@@ -464,10 +473,9 @@ def outcome(name: str, use: str) -> str:
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         found = f"refused: {text.partition('. ')[0][:150]}"
-    for declared, word in ((NO_MEANING, "no meaning"), (COST, "cost")):
-        if (name, use) in declared:
-            assert found != "works", f"{use} of {name} works: it has a meaning"
-            return f"{word}: {declared[name, use]}"
+    if (name, use) in NO_MEANING:
+        assert found != "works", f"{use} of {name} works: it has a meaning"
+        return f"no meaning: {NO_MEANING[name, use]}"
     return found
 
 

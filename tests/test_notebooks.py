@@ -50,7 +50,7 @@ def test_a_comparison_shows_means_and_tests(comparison):
 def test_an_assessment_shows_its_figures_and_remarks(comparison):
     result = comparison.results[NAME]
     rows = rows_of(result)
-    assert rows[0] == ["", "mean", "s.e.", "95 % interval", "LOO"]
+    assert rows[0] == ["", "mean", "s.e.", "95 % interval", "own"]
     assert float(rows[1][1]) == pytest.approx(result.mean["balanced_accuracy"], rel=1e-3)
     assert result.optimism_text("balanced_accuracy") in text_of(result)
     failed = replace(result, splits=(*result.splits[:2], replace(result.splits[2], error=NAME)))

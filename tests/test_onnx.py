@@ -65,6 +65,15 @@ def test_transformed_targets_are_transformed_back(transform):
     assert largest < 1e-9
 
 
+def test_predictions_of_nonnegative_targets_are_cut_off_at_zero():
+    y = np.maximum(X[:, 0], 0.0)
+    model = TabularRegressor([KernelRegressor("linear", mu=1e-2)], preprocess=None).fit(X, y)
+    assert model.transform_ == "none"
+    assert (model.model_.predict(ROWS) < 0).any()
+    largest, _ = differences(model, "float64")
+    assert largest < 1e-9
+
+
 #: Columns of numbers: the second is constant, and is left out; the first and last have gaps.
 TABLE = np.column_stack([X[:, 0], np.ones(len(X)), X[:, 1:]])
 TABLE[::7, 0] = TABLE[3::9, 3] = np.nan

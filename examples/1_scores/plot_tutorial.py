@@ -80,11 +80,12 @@ ax.legend(loc="lower right", frameon=False)
 plt.show()
 
 # %%
-# A column matters if the squared held-out error rises without it. The lines are standard errors.
+# A column matters if the squared held-out error rises when it is shuffled. The lines are standard
+# errors.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.0), layout="constrained")
 ImportanceDisplay.from_estimator(model, ax=ax)
-ax.set(xlabel="rise of the squared error without the column")
+ax.set(xlabel="rise of the squared error when the column is shuffled")
 plt.show()
 
 # %%

@@ -51,8 +51,8 @@ ax.set(xlabel="feature", ylabel="inverse width", xlim=(0.4, 15.6), xticks=places
 plt.show()
 
 # %%
-# How much the criterion rises without a feature is a different question. Here the fourth feature
-# leads, and the noise features are close to zero.
+# How much the criterion rises when a feature is shuffled is a different question. Here the fourth
+# feature leads, and the noise features are close to zero.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 ImportanceDisplay.from_estimator(models["ard, 15 widths"], ax=ax)

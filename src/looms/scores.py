@@ -47,8 +47,8 @@ class Scores(Mapping[str, float]):
         which the model was not trained on, has its ordinary output.
     rows : (m,) the rows of positive weight, which are scored.
     n_passes : number of times that each row was held out; scores are means over the passes.
-    decisions : classes and probabilities of these rows, from models trained without each; None for
-        regression.
+    decisions : ``decisions.probabilities``, (m, n_classes), and ``decisions.predicted``, (m,) the
+        index of the class, of these rows, from models trained without each; None for regression.
 
     Examples
     --------
@@ -87,8 +87,7 @@ class Scores(Mapping[str, float]):
 
     @property
     def standard_errors(self) -> dict[str, float]:
-        """Standard errors over draws of the rows, groups, or windows of time, for a fixed model; NaN
-        for none.
+        """Standard errors over draws of rows, groups or windows, for a fixed model; NaN for none.
 
         Over draws of the training rows too, the distance from the score on new rows is larger:
         1.0 to 1.4 times (root mean square, accuracies and areas of 150 or 200 rows), for log loss
@@ -144,7 +143,7 @@ def kind_of_nested(nested: Nested, stacked: bool) -> str:
     if nested.whole:
         return kind_of_units(nested.units, nested=True)
     verb = "weighted" if stacked else "compared"
-    return f"{kind_of_units(nested.units)}, candidates {verb} by the other folds"
+    return f"{kind_of_units(nested.units)}, candidates {verb} on the other folds"
 
 
 def held_out_decisions(

@@ -166,6 +166,20 @@ def test_small_classes_are_in_both_parts():
         assert len(test) == 10
 
 
+@pytest.mark.parametrize(
+    ("method", "test_size", "n_splits"),
+    [
+        ("shuffle", 0.1, 100),
+        ("bootstrap", 0.1, 101),  # with the fit to all rows
+        ("kfold", 1 / 3, 99),
+        ("forward", 0.1, 5),
+        ("forward", 0.3, 3),
+    ],
+)
+def test_splits_by_default(method, test_size, n_splits):
+    assert len(splits_of(method, None, test_size=test_size)) == n_splits
+
+
 @pytest.mark.parametrize(("test_size", "n_test"), [(0.1, 10), (0.25, 25), (7, 7), (0.101, 11)])
 @pytest.mark.parametrize("stratified", [True, False])
 def test_size_of_the_test_part(test_size, n_test, stratified):

@@ -34,7 +34,7 @@ def test_summary_and_table(looms, pets):
     assert (
         len(
             re.findall(
-                r"^Split \d: balanced_accuracy [\d.]+, LOO [\d.]+; roc_auc", result.stderr, re.M
+                r"^Split \d: balanced_accuracy [\d.]+, own [\d.]+; roc_auc", result.stderr, re.M
             )
         )
         == 5
@@ -249,9 +249,9 @@ def test_outer_folds_tell_the_time_left(meter, capsys):
         passes(6)
         meter.on_outer_fold(None, done, 10)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Tuned again without outer fold 1 of 10, about 54 s left"
-    assert lines[1] == "Tuned again without outer fold 3 of 10, about 42 s left"
-    assert lines[-1] == "Tuned 10 models again, each without an outer fold"
+    assert lines[0] == "Scores: fit without a fold 1 of 10, about 54 s left"
+    assert lines[1] == "Scores: fit without a fold 3 of 10, about 42 s left"
+    assert lines[-1] == "Scores: 10 fits, each without a fold, which it predicts"
 
 
 def shown_on_a_terminal(looms, monkeypatch, *arguments):
@@ -311,7 +311,7 @@ def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
     assert shown[0] == (0, 2, "linear, squared error")
     assert (2, 2) in [each[:2] for each in shown]
-    assert shown[-1] == (10, 10, "without outer folds")  # by which the two are compared
+    assert shown[-1] == (10, 10, "fits without a fold")  # by which the two are compared
     text = re.compile(r"rbf, squared error: 40 of 40 rows, evaluation 1, best 0\.")
     assert any(text.match(each) for *_, each in shown)
 

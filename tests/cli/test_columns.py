@@ -121,6 +121,13 @@ def test_whole_numbers_whose_rows_follow_one_another_may_say_which_belong_togeth
     assert said(target, code=visits % 30) == ""  # such as an age, which two patients may share
 
 
+@pytest.mark.parametrize("values", [range(12), [f"P{k}" for k in range(12)]])
+def test_there_may_be_few_persons(said, values):
+    target, column = Target(np.arange(90), "regression", "as asked"), [*values] * 8
+    assert "share theirs: 'Subject'" in said(target, Subject=column[:90])
+    assert said(target, site=column[:90]) == ""
+
+
 def test_sparse_features_give_no_note(capsys):
     tell_columns(TablePreprocessor().fit(sparse.csr_array(np.eye(30))), TARGET)
     assert capsys.readouterr().err == ""

@@ -449,6 +449,20 @@ def test_what_a_graph_cannot_hold_is_refused_with_what_to_do(looms, fit, pets, o
     assert not Path("m.onnx").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["auto", "none"])
+def test_of_a_graph_of_nonnegative_numbers_zero_is_said(looms, fit, target):
+    pytest.importorskip("skl2onnx")
+    x = np.linspace(-1, 1, 40)
+    pd.DataFrame({"x": x, "y": np.maximum(x + 0.9, 0.0)}).to_csv("t.csv", index=False)
+    options = ("-t", "y", "-c", "linear", "--no-evaluate", "--target-transform", target)
+    fitted = fit("t.csv", *options, "-o", "m.skops")
+    assert fitted.exit_code == 0, fitted.stderr
+    assert load_model("m.skops").model.transform_ == "none"
+    told = looms("export", "m.skops").stderr
+    assert ("where the graph predicts less than zero, take zero" in told) == (target == "auto")
+
+
 @pytest.mark.parametrize("command", ["fit", "assess", "compare", "predict", "diagnose", "export"])
 def test_help_has_panels_and_examples(looms, command):
     text = looms(command, "--help").stdout

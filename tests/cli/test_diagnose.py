@@ -202,7 +202,7 @@ def test_a_support_vector_machine_of_looms_fit(looms, fit, catches, threshold):
         (("m.skops", "--data", "numbers.csv"), "diagnostics are for classes, but the target has"),
         (("m.skops", "--data", "one.csv"), "only one value, 'a'"),
         (("m.skops", "--data", "alone.csv"), "Class 'b' has one member"),
-        (("r.skops",), "it is a regression"),
+        (("r.skops",), "case_deletion(looms.load('r.skops'))"),
         (("no.skops",), "there is no such file"),
     ],
 )

@@ -196,4 +196,4 @@ def test_an_evaluation_is_told_before_it_starts(looms, pets, monkeypatch):
         result.stderr,
     )
     assert told
-    assert told.start() < result.stderr.index("Tuned 10 models again")
+    assert told.start() < result.stderr.index("Scores: 10 fits")

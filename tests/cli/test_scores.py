@@ -97,6 +97,16 @@ def test_a_confusion_has_counts_recall_and_precision(capsys):
     assert ["precision", "50.0%", "0.0%", "50.0%", "–"] in rows
 
 
+def test_long_labels_of_a_confusion_stay_whole(capsys):
+    labels = [f"class of place {k}" for k in range(9)]
+    show_confusion(45 * np.eye(9, dtype=int), labels)
+    lines = capsys.readouterr().out.splitlines()
+    heads = next(line for line in lines if "true" in line).split()
+    assert heads[3:] == [*map(str, range(1, 10)), "recall"]
+    rows = [line.split("  ")[0].strip() for line in lines if "class of" in line]
+    assert rows == [f"{k} {label}" for k, label in enumerate(labels, 1)]
+
+
 def test_shares_are_rounded_once(capsys):
     show_confusion([[47, 33], [10, 23]], ["a", "b"])  # 47 of 80, 58.75 %
     assert "58.8%" in capsys.readouterr().out

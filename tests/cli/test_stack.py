@@ -42,9 +42,9 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
         assert f"Largest: {largest}, squared error, " in each.stdout
         assert "Stacked: 2 models" in each.stdout
         assert "Selected:" not in each.stdout
-    assert "without each of 5 folds, and weighed by the other folds" in result.stderr
+    assert "without each of 5 folds, and weighted on the other folds" in result.stderr
     if find_spec("sklearn.callback"):  # what tells of progress came with scikit-learn 1.9
-        assert "Tuned 10 models again, each without an outer fold" in result.stderr  # 2 × 5
+        assert "Scores: 10 fits, each without a fold, which it predicts" in result.stderr  # 2 × 5
     assert looms("score", "m.skops", table).exit_code == 0
     X = pd.read_csv(table)
     for method in ("plus", "scaled"):

@@ -236,7 +236,7 @@ def test_what_is_not_tested(monkeypatch):
         assert row_order(KernelRegressor(cv=cv).fit(X, y)) is not None, cv
     in_blocks = KernelRegressor("rbf", n_landmarks=20).fit(ArrayBlocks(X), y)
     assert row_order(in_blocks) is None
-    monkeypatch.setattr(_row_order, "_MOST", 59)
+    monkeypatch.setattr(_row_order, "MOST", 59)
     assert row_order(KernelRegressor(mu=1e-3).fit(X, y)) is None
     with pytest.raises(TypeError, match="got SVC"):
         row_order(SVC().fit(X, y > 0))

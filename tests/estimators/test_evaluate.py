@@ -88,14 +88,14 @@ MACHINES = {
         NUMBERS,
         None,
         "nested 5-fold",
-        "5-fold, candidates weighted by the other folds",
+        "5-fold, candidates weighted on the other folds",
     ),
     "best of two": (
         CandidatesClassifier(["linear", "rbf"], combine="best"),
         CLASSES,
         None,
         "nested 5-fold",
-        "5-fold, candidates compared by the other folds",
+        "5-fold, candidates compared on the other folds",
     ),
     "landmarks": (
         KernelRegressor(n_landmarks=8),
@@ -310,6 +310,7 @@ def test_nested_scores_of_classes_are_those_of_refits(fitted):
         wrong[out] = one.predict(X[out]) != CLASSES[out]
     assert scores["accuracy"] == pytest.approx(1 - wrong.mean())
     assert_array_equal(scores.decisions.wrong, wrong)
+    assert len(repr(scores.decisions)) < 200
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes"])

@@ -283,6 +283,20 @@ def test_the_whole_choice_is_repeated(three_folds):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.05, 1.0])
+def test_evaluations_of_numbers_almost_without_noise_have_no_shortcuts(noise, three_folds):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 2))
+    y = np.sin(6 * X[:, 0]) + X[:, 1] + noise * rng.normal(size=300)
+    options = {"candidates": ["linear", "rbf"], "combine": "stack"}
+    nested = machine("numbers", **options).fit(X, y).evaluate()._nested
+    rest = nested.folds != 3
+    alone = machine("numbers", **options).fit(X[rest], y[rest]).predict(X[~rest])
+    assert nested.units.n_units == (10 if noise < 0.1 else 5)
+    assert np.allclose(nested.held_out.outputs[~rest], alone, rtol=1e-6) == (noise < 0.1)
+
+
+@pytest.mark.slow
 def test_intervals_are_of_the_stacks_without_each_fold():
     model = machine("numbers", combine="stack").fit(X, Y)
     residuals, blocks = evaluated(model)._models_without_rows(X, "x")

@@ -33,7 +33,9 @@ from looms import (
     TabularRegressor,
 )
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+from looms.folds import GapKFold
 from looms.model_files import load_model, save_model
+from looms.selection._target_transforms import best_transform
 from looms.tables import TablePreprocessor
 
 N, M = 90, 15
@@ -53,6 +55,14 @@ def made(n, seed):
     )
     signal = size + (color == "red") + 0.3 * rng.normal(size=n)
     return table, np.where(signal > 0.4, "yes", "no"), np.exp(0.5 * signal)
+
+
+def counted(n, seed):
+    """Columns, and counts of many zeros and a heavy tail."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    mean = np.exp(1.2 * X[:, 0] - 0.5) * (rng.random(n) < 0.7)
+    return X, rng.poisson(rng.gamma(0.7, mean / 0.7)).astype(float)
 
 
 TABLE, LABELS, NUMBERS = made(N, 0)
@@ -188,6 +198,15 @@ class TestFit:
             y = y.set_axis([f"P{k}" for k in range(N)])
             with pytest.raises(ValueError, match=words.replace("row 4", "row P4")):
                 kind().fit(TABLE[["flag"]].astype(float), y)
+
+    @pytest.mark.parametrize("kind", [TabularClassifier, KernelClassifier, KernelRegressor])
+    def test_scores_only_rows_with_targets(self, kind):
+        X = np.random.default_rng(0).normal(size=(N, 1))
+        y = X[:, 0] if kind is KernelRegressor else np.where(X[:, 0] < 0, "no", "yes")
+        model = kind("linear").fit(X, y)
+        gap = np.nan if kind is KernelRegressor else None
+        with pytest.raises(ValueError, match="y has no value in 1 of 90 rows, the first is row 4"):
+            model.score(X, np.where(np.arange(N) == 4, gap, y))
 
     def test_says_that_there_are_no_rows(self, classifier):
         with pytest.raises(ValueError, match=r"no rows .* nothing to learn"):
@@ -573,6 +592,29 @@ class TestTarget:
         assert regressor.transform_ == min(regressor.transforms_, key=regressor.transforms_.get)
         assert set(regressor.transforms_) == {"none", "sqrt", "log"}
 
+    @pytest.mark.parametrize(
+        ("excess", "below", "together", "chosen"),
+        [
+            (0.04, True, 1, "sqrt"),
+            (0.06, True, 1, "none"),
+            (0.06, True, 4, "sqrt"),
+            (0.04, False, 1, "none"),
+        ],
+    )
+    def test_transform_keeps_the_range_if_it_is_as_good_within_noise(
+        self, excess, below, together, chosen
+    ):
+        """The squared errors differ by 0.5 more or less than the excess: a standard error of 0.05,
+        of groups of four rows 0.1.
+        """
+        groups = np.arange(100) // together
+        squares = 1 + excess + 0.5 * (-1.0) ** groups
+        y, plain = np.where(np.arange(100), 4.0, 0.0), np.full((1, 100), 5.0)
+        plain[0, 0] = -1.0 if below else 1.0
+        predicted = {"none": plain, "sqrt": (y + np.sqrt(squares))[None]}
+        predicted["sqrt"][0, 0] = np.sqrt(squares[0] - below)  # "none" counts as zero there
+        assert best_transform(y, predicted, np.ones(100), groups)[0] == chosen
+
     def test_transforms_are_compared_with_the_first_kernel_that_is_not_linear(self):
         table, y = TABLE[["size"]], np.exp(2 * np.sin(3 * TABLE["size"].fillna(0)))
         errors = [
@@ -649,11 +691,78 @@ class TestTarget:
         with pytest.raises(ValueError, match=words):
             TabularRegressor(["linear"], target=target).fit(TABLE, y)
 
-    def test_counts_are_never_predicted_negative(self):
-        y = np.random.default_rng(0).poisson(1.0, N).astype(float)
-        model = TabularRegressor(["linear"], target=["sqrt", "log1p"]).fit(TABLE, y)
-        assert (model.predict(NEW) >= 0).all()
-        assert set(model.transforms_) == {"sqrt", "log1p"}
+    @pytest.mark.parametrize("nested", [False, pytest.param(True, marks=pytest.mark.slow)])
+    def test_counts_are_never_predicted_negative(self, nested):
+        X, y = counted(200, 0)
+        model = TabularRegressor(["linear"]).fit(X[:120], y[:120])
+        plain = TabularRegressor(["linear"], target="none").fit(X[:120], y[:120])
+        assert set(model.transforms_) == {"none", "sqrt", "log1p"}
+        assert (plain.predict(X[120:]) < 0).any()
+        assert (model.predict(X[120:]) >= 0).all()
+        for scores in (model.evaluate(nested=nested), model.evaluate(nested=False)):
+            assert (scores.predictions.outputs >= 0).all()
+        for method in ("plus", "minmax", "scaled"):
+            assert (model.predict_interval(X[120:], method=method) >= 0).all()
+
+    def test_plain_values_below_zero_count_as_zero_in_predictions_intervals_and_scores(self):
+        """If the plain target is clearly better, its model is kept, cut off at zero."""
+        rng = np.random.default_rng(0)
+        X = rng.uniform(size=(150, 2))
+        y = np.maximum(10 * X[:, 0] - 1 + 0.3 * rng.normal(size=150), 0.0)
+        model = TabularRegressor(["linear"]).fit(X[:90], y[:90])
+        plain = TabularRegressor(["linear"], target="none").fit(X[:90], y[:90])
+        assert (model.transform_, plain.transforms_) == ("none", {})
+        assert (plain.held_out_.outputs < 0).any()
+        for one, other in (
+            (model.predict, plain.predict),
+            (model.predict_interval, plain.predict_interval),
+        ):
+            model.evaluate(nested=False)
+            plain.evaluate(nested=False)
+            assert (other(X[90:]) < 0).any()
+            assert_array_equal(one(X[90:]), np.maximum(other(X[90:]), 0))
+        cut = np.maximum(plain.held_out_.outputs, 0)
+        assert_array_equal(model.held_out_.outputs, cut)
+        error = np.sqrt(np.mean((y[:90] - cut) ** 2))
+        assert model.evaluate(nested=False)["rmse"] == pytest.approx(error)
+        for changed in (model.without([3, 7]), pickle.loads(pickle.dumps(model))):
+            assert (changed.predict(X[90:]) >= 0).all()
+        with pytest.raises(ValueError, match="of nonnegative targets does not admit"):
+            model.with_rows(X[90:], -1 - y[90:])
+
+    def test_targets_below_zero_stay_as_they_are(self):
+        y = NUMBERS - NUMBERS.mean()
+        model = TabularRegressor(["linear"]).fit(TABLE, y)
+        assert (model.transform_, model.transforms_) == ("none", {})
+        assert (model.predict(NEW) < 0).any()
+
+
+def test_columns_that_move_with_windows_of_time_are_said():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "day": pd.date_range("2021-03-01", periods=N),
+            "left": 200.0 - np.arange(N) // 2,
+            "born": rng.permutation(pd.date_range("1950-01-01", periods=N)),
+            "season": np.sin(np.arange(N) / 8),
+            "after": np.arange(N) > N / 2,
+        }
+    )
+    y = table["season"] + 0.3 * rng.normal(size=N)
+
+    def told(rows=slice(None), **options):
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            TabularRegressor("linear", **options).fit(table.iloc[rows], y.iloc[rows])
+        return [str(one.message) for one in caught if one.category is ColumnsWarning]
+
+    (text,) = told(cv=GapKFold(5, gap=2))
+    assert text.startswith("'day', 'left': later rows have values beyond all of the fit")
+    mixed = rng.permutation(N)
+    (text,) = told(mixed, cv=GapKFold(5, time=table["day"].to_numpy()[mixed]))
+    assert text.startswith("'day', 'left': later rows")
+    kinds = TablePreprocessor().fit(table).kinds_
+    assert told() == told(cv=5) == told(mixed, cv=GapKFold(5)) == []
+    assert told(cv=GapKFold(5), preprocess=TablePreprocessor(kinds=kinds)) == []
 
 
 class TestChanged:

@@ -238,6 +238,11 @@ def test_equals_refits(monkeypatch, name, units, targets, weights, fit_intercept
     alone = UNITS["rows"]
     assert_allclose(of_rows(ours, units, alone), of_rows(refits, units, alone), **closely)
     assert_allclose(ours.at(NEW, units), refits.at(NEW_NUMBERS, units), **closely)
+    tested = np.flatnonzero(units.own >= 0)
+    rows = np.append(tested[::2], tested[:3])  # some twice, changed in other ways
+    changed = np.arange(len(rows)) % len(NEW)
+    own = refits.own(NEW_NUMBERS[changed], rows, units)
+    assert_allclose(ours.own(NEW[changed], rows, units), own, **closely)
     if name != "chosen":  # its machine of all rows is another question
         assert_allclose(ours.fitted(), refits.fitted(), **closely)
         changes = refits.mean_square_changes(units)

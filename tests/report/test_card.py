@@ -18,7 +18,7 @@ def test_scores_with_errors_and_what_is_left_to_be_written():
     machine = KernelClassifier(mu=1e-3).fit(X, Y)
     text = card(machine).render()
     value, spread = machine.evaluate().with_errors["accuracy"]
-    assert f"| Accuracy | {100 * value:.1f} % | ± {100 * spread:.1f} |" in text
+    assert f"| Accuracy | {100 * value:.1f} % | ± {100 * spread:.1f} % |" in text
     assert "## Intended uses & limitations\n\n[More Information Needed]" in text
     assert "Model Plot" not in text
 

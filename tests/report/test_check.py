@@ -2,11 +2,13 @@
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris
 
 import looms
 from looms.report import TableCheck
@@ -37,6 +39,8 @@ def test_a_good_table_has_no_findings():
     assert str(found).splitlines() == [
         "Classification of 'ill': 120 rows, 3 columns",
         "Nothing was found.",
+        "Not looked for: more than 6 near repeats of one another, unless all rows form",
+        "clusters, since there are only 120 rows.",
     ]
     assert found["classes"] == [
         {"label": label, "n": int((FRAME["ill"] == label).sum())} for label in ("no", "yes")
@@ -88,6 +92,21 @@ def test_rows_that_may_belong_together_are_graver_than_identifiers():
     assert (known["title"], known["level"]) == (together, "note")
 
 
+@pytest.mark.parametrize("form", ["table", "array"])
+def test_numbers_whose_rows_are_alike_may_be_groups(form):
+    rng = np.random.default_rng(0)
+    teacher = rng.permutation(np.concatenate([np.arange(40), rng.integers(0, 40, 160)]))
+    X = pd.DataFrame({"n": rng.integers(5, 60, 200), "age": rng.integers(30, 70, 40)[teacher]})
+    X["teacher"], y = teacher, rng.normal(size=40)[teacher] + 0.5 * rng.normal(size=200)
+    name = {"table": "'teacher'", "array": "'x2'"}[form]
+    given = X if form == "table" else X.to_numpy()
+    text = titles(given, y)["Rows that may belong together"]
+    assert text.startswith(f"Rows that share a value of {name} are alike in ")
+    assert "the target, beyond" in text
+    assert titles(given, y, groups=teacher) == {}
+    assert "Rows that may belong together" not in titles(X[["n"]].assign(x=rng.random(200)), y)
+
+
 def near_repeats():
     """Five rows of each of 40 patients, in no order, and a target of the patient."""
     rng = np.random.default_rng(0)
@@ -106,12 +125,23 @@ def test_near_repeats_and_their_effect():
     assert titles(frame, "y", groups="visit") == {}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_few_near_repeats_are_found_among_few_rows(k):
+    rng = np.random.default_rng(0)
+    unit = rng.permutation(np.arange(25).repeat(k))
+    X = pd.DataFrame(rng.normal(size=(25, 4))[unit] + 0.1 * rng.normal(size=(25 * k, 4)))
+    y = rng.permutation(np.arange(25) % 2)[unit]
+    assert "Rows like repeats of others" in titles(X, y)
+    assert titles(X, y, groups=unit) == {}
+
+
 def test_what_cannot_be_looked_for_is_said():
     few = looms.check(FRAME[:20], "ill")
     assert str(few).splitlines()[-2:] == few["not_searched"]
     assert few["not_searched"][0].endswith("give the target, since there are fewer than 30 rows.")
     assert few["not_searched"][1].endswith("repeats of rows, since there are fewer than 40 rows.")
-    assert looms.check(FRAME, "ill")["not_searched"] == []
+    assert looms.check(pd.concat([FRAME, table(1)]), "ill")["not_searched"] == []
     rng = np.random.default_rng(0)
     many = looms.check(pd.DataFrame(rng.normal(size=(3200, 2))), rng.normal(size=3200))
     assert many["not_searched"][0].endswith("since there are more than 3000 rows.")
@@ -155,6 +185,65 @@ def test_a_telling_category_may_have_gaps():
     code = FRAME["ill"].map({"yes": "p", "no": "q"}) + (np.arange(N) % 4).astype(str)
     text = titles(FRAME.assign(code=code), "ill")["A column gives the target"]
     assert text.startswith("'code' (each of its values is of one class) alone predicts the target.")
+
+
+def card(rng):
+    """Applicants, and spending that only those who got a card have, most of them."""
+    accepted = np.repeat([True, False], [1023, 296])
+    spending = np.where(accepted & (np.arange(1319) >= 21), rng.lognormal(5, 1, 1319), 0.0)
+    return pd.DataFrame({"spending": spending, "age": rng.integers(18, 80, 1319)}), accepted
+
+
+def crash(rng):
+    """Persons in crashes, and an injury that names most of the dead, with codes above that."""
+    dead = np.arange(2000) < 90
+    injury = np.where(
+        dead, 4, rng.choice([0, 1, 2, 3, 5, 6], 2000, p=[0.3, 0.2, 0.2, 0.27, 0.02, 0.01])
+    )
+    injury = np.where(np.arange(2000) < 5, 3, injury).astype(float)
+    injury[rng.random(2000) < 0.01] = np.nan
+    return pd.DataFrame({"injury": injury, "age": rng.integers(18, 80, 2000)}), dead
+
+
+@pytest.mark.parametrize("table", [card, crash])
+def test_one_value_may_give_the_target(table):
+    X, y = table(np.random.default_rng(0))
+    found = titles(X, y)["A column gives the target"]
+    assert f"'{X.columns[0]}' (one of its values is that of " in found
+    assert "% of one class and" in found
+    assert titles(X.drop(columns=X.columns[0]).assign(noise=X["age"] % 7), y) == {}
+
+
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+def test_a_strong_column_is_a_question(load):
+    X, y = load(return_X_y=True, as_frame=True)
+    (found,) = (one for one in looms.check(X, y)["findings"] if one["title"].startswith("A column"))
+    assert (found["level"], found["title"]) == ("note", "A column nearly gives the target")
+    first = {150: "'petal length (cm)' (ROC AUC 0.982)", 569: "'worst perimeter' (ROC AUC 0.975)"}[
+        len(y)
+    ]
+    assert found["text"].startswith(first)
+    assert "alone nearly predict the target. Is it known before" in found["text"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", looms.ColumnsWarning)
+        looms.TabularClassifier(["linear"]).fit(X, y)
+
+
+def test_a_strong_column_among_many_of_few_rows_may_be_chance():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [20, 10])
+    X = pd.DataFrame(rng.normal(size=(30, 300)), columns=[f"a{k}" for k in range(300)])
+    X["a0"] = np.where(np.arange(30) == 9, 1.0, y) + 0.1 * rng.normal(size=30)
+    title = "A column nearly gives the target"
+    assert title not in titles(X, y)
+    assert title in titles(X[["a0", "a1"]], y)
+
+
+def test_a_nearly_telling_number():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=N)
+    found = titles(FRAME.drop(columns="ill").assign(paid=y + 0.1 * rng.normal(size=N)), y)
+    assert found["A column nearly gives the target"].startswith("'paid' (rank correlation 0.99")
 
 
 def test_numbers_without_ties_are_no_identifiers():

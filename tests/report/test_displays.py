@@ -83,6 +83,51 @@ def test_options_of_plot_go_to_plot(binary):
     assert OptimismDisplay.from_assessment(binary[3], ax=ax).ax_ is ax
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("display", OF_CLASSES)
+def test_the_legend_of_several_curves_is_beside_them(several, display):
+    shown = display.from_estimator(several[0])
+    shown.figure_.canvas.draw()
+    legend, curves = shown.ax_.get_legend().get_window_extent(), shown.ax_.bbox
+    assert curves.x1 <= legend.x0
+    assert legend.x1 <= shown.figure_.bbox.x1
+    assert shown.ax_.yaxis.label.get_window_extent().x0 >= 0
+
+
+def test_columns_of_a_spectrum_are_drawn_along_their_numbers():
+    numbers = np.random.default_rng(0).permutation(30) + 400.5
+    display = ImportanceDisplay(
+        names=[str(number) for number in numbers],
+        value=np.arange(30.0),
+        standard_error=np.ones(30),
+        press=1.0,
+        n_samples=50,
+        n_columns=30,
+    )
+    low, high = display.plot().ax_.get_xlim()
+    assert 390 < low < 401 < 429 < high < 440
+    low, high = display.plot(max_features=30).ax_.get_xlim()  # bars, each with its name
+    assert (low < 0, high < 390) == (True, True)
+
+
+@pytest.mark.slow
+def test_names_of_candidates_and_their_loss_are_whole():
+    kernels = ["ranked_laplacian", "weighted_matern12"]
+    display = CandidatesDisplay(
+        names=[f"{kernel}, squared error" for kernel in kernels],
+        loss=np.array([0.2, 0.3]),
+        loss_name="10-fold cross-validation by windows of time balanced error rate",
+        chosen=0,
+    )
+    shown = display.plot()
+    shown.figure_.set_size_inches(4.6, 1.4)
+    shown.figure_.canvas.draw()
+    assert [label.get_text() for label in shown.ax_.get_yticklabels()] == kernels
+    label = shown.ax_.xaxis.label.get_window_extent()
+    assert label.x0 >= 0
+    assert label.x1 <= shown.figure_.bbox.x1
+
+
 def test_optimism(binary):
     assessment = binary[3]
     shown = OptimismDisplay.from_assessment(assessment)
@@ -98,8 +143,10 @@ def test_optimism(binary):
 
 def test_optimism_needs_a_machine_of_looms(regression):
     _, X, y = regression
-    with pytest.raises(ValueError, match="no leave-one-out scores"):
+    with pytest.raises(ValueError, match="no held-out scores of training rows"):
         OptimismDisplay.from_assessment(assess(Ridge(), X, y, n_splits=2, random_state=0))
+    with pytest.raises(TypeError, match=r"draws an Assessment, which looms.assess.* got Ridge"):
+        OptimismDisplay.compute(Ridge())
 
 
 @pytest.mark.parametrize("display", [*OF_ALL, *OF_CLASSES])

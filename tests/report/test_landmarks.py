@@ -62,7 +62,7 @@ def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_r
     rows = report["features"]["rows"]
     assert [row["importance"] for row in rows] == [None] * 3
     assert sum(row["relevance"] for row in rows) == pytest.approx(1.0)
-    assert "Rise without it" not in page
+    assert "Rise when permuted" not in page
     assert all(f"{curve} curves" in page for curve in ("ROC", "Precision–recall", "Reliability"))
     assert "contours" not in page
     assert "Moves others by" not in page

@@ -193,6 +193,18 @@ def test_samples_are_named_by_the_index(binary):
     assert numbered[0]["name"] == str(surprise.argmax())
 
 
+def test_rows_are_listed_for_their_class():
+    rng = np.random.default_rng(0)
+    X, event = rng.normal(size=(200, 2)), np.arange(200) < 24
+    X[event] += 1.0
+    X[150] += 4.0  # no event, but far on their side
+    found = summary(KernelClassifier("linear", mu=1e-2).fit(X, event))["samples"]["rows"]
+    assert found[0]["name"] == "150"
+    events = [row["target"] == "True" for row in found]
+    assert 0 < sum(events[:20]) < 20
+    assert not all(events[20:])
+
+
 @pytest.mark.slow
 def test_influence_of_many_samples_is_left_out(several, monkeypatch):
     monkeypatch.setattr(facts, "MOST_DELETIONS", 149)

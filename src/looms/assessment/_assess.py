@@ -30,7 +30,7 @@ def assess(
     estimator: Any,
     X: Any,
     y: Any,
-    n_splits: int = 100,
+    n_splits: int | None = None,
     test_size: float = 0.1,
     scoring: Any = None,
     store: str | os.PathLike[str] | None = None,
@@ -61,9 +61,10 @@ def assess(
         All samples; a square kernel matrix for estimators that take one.
     y : array-like of shape (n_samples,)
         Targets.
-    n_splits : int, default=100
+    n_splits : int, default=None
         Number of splits; for "kfold" a multiple of the number of folds. A larger number adds
-        splits to the existing ones and changes none of them.
+        splits to the existing ones and changes none of them. By default 100, for "kfold" as many
+        of these as are whole repeats, and for "forward" 5, or as many windows as fit.
     test_size : float or int, default=0.1
         Share or number of rows in the test part, or as near as whole groups allow; 1/k for
         k-fold. The bootstrap ignores it.
@@ -244,7 +245,7 @@ def stored(
     estimator: Any,
     X: Any,
     y: Any,
-    n_splits: int = 100,
+    n_splits: int | None = None,
     *,
     store: str | os.PathLike[str],
     random_state: int,

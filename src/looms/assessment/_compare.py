@@ -199,7 +199,10 @@ def compare(
     True
     """
     if not isinstance(estimators, Mapping) or len(estimators) < 2:
-        raise ValueError("A comparison needs a dict of two estimators or more.")
+        raise ValueError(
+            "A comparison needs a dict of two estimators or more, such as {'model': model, "
+            "'baseline': DummyClassifier()}, or DummyRegressor(), of sklearn.dummy."
+        )
     if options.get("method") in ("bootstrap", "forward"):
         raise ValueError(
             'The corrected resampled t-test is for method="shuffle" and "kfold"; assess each '

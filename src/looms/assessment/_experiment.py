@@ -85,7 +85,7 @@ class Experiment:
         estimator: Any,
         X: Any,
         y: Any,
-        n_splits: int = 100,
+        n_splits: int | None = None,
         test_size: float = 0.1,
         scoring: Any = None,
         *,

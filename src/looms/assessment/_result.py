@@ -303,7 +303,7 @@ class Assessment:
 
     def _table(self) -> list[list[str]]:
         """Rows of cells, the headings first."""
-        rows = [["", "mean", "s.e.", "95 % interval", "LOO"]]
+        rows = [["", "mean", "s.e.", "95 % interval", "own"]]
         for name in self.scores:
             f = self.estimate(name)
             of = scale_of(name, f.value)
@@ -314,7 +314,7 @@ class Assessment:
 
     def summary(self) -> str:
         """Text with every score, its standard error, interval and optimism, and failures."""
-        lines = [self.estimator, self._design(), *aligned(self._table()), *self._remarks()]
+        lines = [self.estimator, self._caption(), *aligned(self._table()), *self._remarks()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -322,20 +322,20 @@ class Assessment:
 
     def _repr_html_(self) -> str:
         head, *rows = self._table()
-        return _html.table(head, rows, f"{self.estimator}: {self._design()}", self._remarks())
+        return _html.table(head, rows, f"{self.estimator}: {self._caption()}", self._remarks())
 
-    def optimism_text(self, score: str, method: str = "leave-one-out") -> str:
-        """Sentence about the optimism of leave-one-out.
+    def optimism_text(self, score: str, method: str = "the fit's own score") -> str:
+        """Sentence about the optimism of the held-out scores by which models are chosen.
 
         It names a direction only if that is discernible (see `estimate`). Empty without
-        leave-one-out scores.
+        such scores.
 
         Parameters
         ----------
         score : str
             One of ``scores``.
-        method : str, default="leave-one-out"
-            Name of the way in which the models held samples out.
+        method : str, default="the fit's own score"
+            Name of these scores, such as the way in which the models held samples out.
         """
         estimate = self.estimate(score)
         difference, optimism = estimate.optimism, estimate.signed_optimism
@@ -362,6 +362,10 @@ class Assessment:
         what = "rows of one time or group" if self.method == "forward" else "groups"
         groups = f", {what} kept together" if self.grouped else ""
         return f"{self._count()}, seed {self.random_state}{groups}; s.e.: {error}"
+
+    def _caption(self) -> str:
+        has_own = any(split.loo_scores for split in self._done())
+        return f"{self._design()}{'; own: of the training rows, held out in the fit' * has_own}"
 
     def _count(self) -> str:
         of = {

@@ -21,6 +21,9 @@ METHODS = ("shuffle", "kfold", "bootstrap", "forward")
 #: Index of the fit to all rows, from which the bootstrap takes the apparent score.
 WHOLE = -1
 
+#: Splits by default, and windows of "forward".
+_SPLITS, _WINDOWS = 100, 5
+
 Rows = npt.NDArray[np.intp]
 
 
@@ -172,7 +175,7 @@ def plan(
     y: npt.ArrayLike,
     *,
     method: str,
-    n_splits: int,
+    n_splits: int | None,
     test_size: float,
     random_state: int,
     stratified: bool,
@@ -181,7 +184,8 @@ def plan(
 ) -> list[Split]:
     """Splits in order, after checking that there are enough rows for them.
 
-    Each group that `Split.rows` keeps together by ``groups`` counts as one row.
+    Each group that `Split.rows` keeps together by ``groups`` counts as one row. Without
+    ``n_splits`` there are 100, in whole repeats of the folds, or as many of 5 windows as fit.
 
     Raises
     ------
@@ -190,7 +194,7 @@ def plan(
         few rows for the windows of time.
     """
     check_known(method, "method", METHODS)
-    if not (isinstance(n_splits, Integral) and n_splits >= 2):
+    if not (n_splits is None or (isinstance(n_splits, Integral) and n_splits >= 2)):
         raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
     if not isinstance(gap, Integral) or isinstance(gap, bool) or gap < 0:
         raise ValueError(f"gap must be a number of rows, 0 or more, got {gap!r}.")
@@ -198,10 +202,11 @@ def plan(
         raise ValueError(
             f'gap is for method="forward", where rows are in order of time, not for {method!r}.'
         )
-    n, least = len(np.asarray(y)), 2
+    n, least, default = len(np.asarray(y)), 2, _SPLITS
     if method == "kfold":
         least = n_folds_of(test_size)
-        if n_splits % least:
+        default = max(_SPLITS // least, 1) * least
+        if n_splits is not None and n_splits % least:
             raise ValueError(
                 f"n_splits={n_splits} is not a multiple of the {least} folds that "
                 f"test_size={test_size} makes: k-fold is repeated whole or not at all."
@@ -214,13 +219,16 @@ def plan(
                 f"test_size must be a share between 0 and 1, or a whole number of rows below {n}, "
                 f"got {test_size!r}."
             )
-    indices = range(WHOLE if method == "bootstrap" else 0, int(n_splits))
+    if method == "forward":
+        n_test = _n_test(n, test_size)
+        most = (n - gap - 1) // n_test
+        default = min(_WINDOWS, max(most, 2))
+    n_splits = default if n_splits is None else int(n_splits)
+    indices = range(WHOLE if method == "bootstrap" else 0, n_splits)
     splits = [Split(i, method, test_size, random_state, stratified, int(gap)) for i in indices]
     if method != "forward":
         _check_members(y, groups, least, splits[0])
         return splits
-    n_test = _n_test(n, test_size)
-    most = (n - gap - 1) // n_test
     if len(splits) > most:
         fewer = f"n_splits={most} or " if most >= 2 else ""
         raise ValueError(

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
     from looms.report.text import Caution
 
-#: Width of a terminal below which a table has fewer columns.
-NARROW = 80
+#: Width of a terminal below which columns of a table are closer, and below which there are fewer.
+NARROW, WIDE = 80, 110
+#: Characters of the longest name of a row that is not broken into lines.
+LONGEST = 30
 #: Suffixes of files that are not CSV.
 _NOT_CSV = {*SUFFIXES, ".gz", ".html", ".json", ".pdf", ".pkl", ".skops", ".zip"} - {".csv"}
 #: Text that a spreadsheet treats as a formula; a sign by itself is a label.
@@ -118,9 +120,19 @@ def console() -> Console:
 def show_table(
     title: str | None, names: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[str]
 ) -> None:
-    """Print a table; the columns called ``words`` are at the left, numbers at the right."""
+    """Print a table; the columns called ``words`` are at the left, numbers at the right.
+
+    Where there is no room, cells are broken into lines; not names of rows up to `LONGEST`, in the
+    first of words with a heading.
+    """
+    rows, of_rows = [*rows], next(filter(None, words), None)
+    columns = []
+    for k, name in enumerate(names):
+        whole = name == of_rows and max(len(row[k]) for row in rows) <= LONGEST
+        side: Any = "left" if name in words else "right"
+        columns.append(Column(name, justify=side, overflow="fold", no_wrap=whole))
     shown = Table(
-        *(Column(name, justify="left" if name in words else "right") for name in names),
+        *columns,
         box=SIMPLE_HEAD,
         title=title,
         title_justify="left",

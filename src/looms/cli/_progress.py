@@ -74,7 +74,7 @@ class Meter:
             return
         left, loo = self._left_of(done, total), result.loo_scores
         name = "All rows" if result.index < 0 else f"Split {result.index}"
-        of_loo = {name: f", LOO {score_text(score)}" for name, score in loo.items()}
+        of_loo = {name: f", own {score_text(score)}" for name, score in loo.items()}
         texts = [
             f"{key} {score_text(score)}{of_loo.get(key, '')}"
             for key, score in result.scores.items()
@@ -96,15 +96,15 @@ class Meter:
         return f", about {duration(pace * (total - done))} left" if done < total else ""
 
     def on_outer_fold(self, estimator: object, done: int, total: int) -> None:
-        """Number of models tuned again without an outer fold, and the time left."""
+        """Number of models fitted again without a fold, to score them on it, and the time left."""
         if done == 1:
             self._began = self._last
         self._last = time.monotonic()
         left = self._left_of(done, total)
-        line, after = f"Tuned again without outer fold {done} of {total}{left}", SECONDS_PER_LINE
+        line, after = f"Scores: fit without a fold {done} of {total}{left}", SECONDS_PER_LINE
         if done == total:
-            line, after = f"Tuned {total} models again, each without an outer fold", 0.0
-        self.show(done, total, f"without outer folds{left}", line, after)
+            line, after = f"Scores: {total} fits, each without a fold, which it predicts", 0.0
+        self.show(done, total, f"fits without a fold{left}", line, after)
 
     def setup(self, estimator: object, context: Any) -> None:
         """Nothing to prepare, and nothing to tidy up."""

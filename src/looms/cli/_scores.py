@@ -17,7 +17,7 @@ from looms.assessment._result import Assessment
 from looms.cli._errors import in_options
 from looms.cli._model import Fitted
 from looms.cli._options import LISTS, Source
-from looms.cli._output import NARROW, console, show_rows, show_table
+from looms.cli._output import WIDE, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
 from looms.cli._request import ModelRequest
 from looms.estimators._encoding import is_positive_first
@@ -29,6 +29,7 @@ from looms.report.text import (
     ENDS,
     criterion_name,
     in_words,
+    isolated,
     plainly,
     sentence,
 )
@@ -39,6 +40,8 @@ Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 MOST_SCALES = 8
 #: Prefix of a candidate's loss, by what was held out.
 _SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV", "window": "CV"}
+#: Characters of a cell of a confusion matrix, such as 100.0%, and between two of them.
+_CELL, _GAP = 6, 3
 #: Heading of the ROC AUC of several classes.
 MEAN_AREA = "mean ROC AUC"
 
@@ -137,15 +140,22 @@ def show_units(saved: Fitted) -> None:
 
 
 def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
-    """Print counts of each label (row) predicted as each (column), with recall and precision."""
+    """Print counts of each label (row) predicted as each (column), with recall and precision.
+
+    Where the labels are too long for the columns, these are numbered as the rows are.
+    """
     counts, names, true = np.asarray(counts), [str(label) for label in labels], "true \\ predicted"
+    heads, width = names, sum(max(len(one), _CELL) + _GAP for one in (true, *names, "recall"))
+    if width > console().width:
+        heads = [str(k) for k, _ in enumerate(names, 1)]
+        names = [f"{head} {name}" for head, name in zip(heads, names, strict=True)]
     classes = zip(counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0), strict=True)
     recall, precision = zip(*((_percent(n, a), _percent(n, b)) for n, a, b in classes), strict=True)
     rows = [
         (name, *map(str, row), part) for name, row, part in zip(names, counts, recall, strict=True)
     ]
     rows.append(("precision", *precision, ""))
-    show_table(title, [true, *names, "recall"], rows, [true])
+    show_table(title, [true, *heads, "recall"], rows, [true])
 
 
 def _percent(part: float, whole: float) -> str:
@@ -196,7 +206,7 @@ def show_tried(facts: Facts) -> None:
 
     The arrow is at the best, or at the largest weight of a stack.
     """
-    model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
+    model, tried, wide = facts.model, candidates(facts.model), console().width >= WIDE
     name, _, rule = model.loss
     loss = getattr(rule, "loss_name", name)
     by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
@@ -241,6 +251,7 @@ def show_choice(saved: Fitted, facts: Facts) -> None:
     method = scores.kind
     show_scores({method: scores_in_order(facts.model)}, scores.baselines, len(facts.model.classes))
     show_units(saved)
+    _show_columns(facts)
     if confusion is None:
         return
     fitted, labels, counts = facts.model.fitted, confusion["labels"], confusion["counts"]
@@ -255,6 +266,23 @@ def show_choice(saved: Fitted, facts: Facts) -> None:
     threshold = saved.metadata["options"].get("threshold", rule)
     where = f"at threshold {threshold} (positive: {labels[1]})"
     console().print(f"{sentence(method)}, {where}: {shown}")
+
+
+def _show_columns(facts: Facts) -> None:
+    """Print the columns that the model needs, if there are several."""
+    importance = facts.importance if facts.few else None
+    if importance is None or importance.n_columns < 2 or not importance.press > 0:
+        return
+    rises, errors = 100 * importance.value, 100 * importance.standard_error
+    each = zip(importance.names, rises, errors, strict=True)
+    leading = [
+        f"{isolated(name)} {rise / importance.press:.0f} ± {error / importance.press:.0f} %"
+        for name, rise, error in each
+        if rise > 2 * error
+    ]
+    rest = f", and {len(leading) - MOST_SCALES} more" if len(leading) > MOST_SCALES else ""
+    columns = ", ".join(leading[:MOST_SCALES]) + rest if leading else "none beyond two s.e."
+    console().print(f"Rise of the squared held-out error when a column is shuffled: {columns}")
 
 
 def _show_chosen(facts: Facts) -> None:

@@ -54,11 +54,10 @@ class SplitRequest:
 
     def options(self, request: ModelRequest, prepared: Prepared) -> dict[str, Any]:
         """Options of `looms.assess`."""
-        forward = request.time is not None
         return {
-            "n_splits": self.splits or (5 if forward else 100),
+            "n_splits": self.splits,
             "test_size": int(self.test_size) if self.test_size % 1 == 0 else self.test_size,
-            "method": self.method or ("forward" if forward else "shuffle"),
+            "method": self.method or ("shuffle" if request.time is None else "forward"),
             "scoring": self.metric,
             "store": self.store,
             "n_jobs": request.jobs,

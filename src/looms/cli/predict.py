@@ -231,6 +231,7 @@ def export(
     new rows in Python, by looms.load(MODEL).preprocessor_.transform(table).
 
     A model whose target was transformed cannot be exported: fit it with --target-transform none.
+    Where looms predicts no number below zero, since no target is, the graph does; a note says so.
 
     Parameters
     ----------
@@ -263,6 +264,8 @@ def export(
         graph.metadata_props.add(key="columns", value=json_text(names))
     write_output(output, graph.SerializeToString())
     note(f"the graph is in {output}, of {count(fitted.n_features_in_, 'prepared column')}")
+    if transform == "none" and getattr(saved.last, "transforms_", {}):
+        note("no target is below zero: where the graph predicts less than zero, take zero")
     if saved.steps:
         steps = ".preprocessor_" if hasattr(saved.model, "preprocessor_") else "[:-1]"
         prepare = f"looms.load({str(model)!r}){steps}.transform(table)"

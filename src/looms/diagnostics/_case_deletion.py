@@ -17,7 +17,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
-from looms.diagnostics._problem import model_without_rows
+from looms.diagnostics._problem import BY_KERNELS, model_without_rows
 from looms.estimators._selecting import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -63,6 +63,8 @@ class CaseDeletion:
         undefined, such as "wmw" without the only member of a class.
     criterion : name of the criterion. None for more than 5000 samples: the largest change and the
         change of criterion take every pair of samples, so they are NaN.
+    by_kernels : true for a stack with members that have no kernel, such as boosted trees: all
+        values are then of its kernels alone.
     margin : (n,) held-out margin, the output for the sample's own class minus the largest of
         the others (t (f − threshold) for two classes); None for regression.
     label, predicted : (n,) class given, and class predicted by the model without the sample,
@@ -89,6 +91,7 @@ class CaseDeletion:
     rms_change: Array
     criterion_change: Array
     criterion: str | None
+    by_kernels: bool = False
     margin: Array | None = None
     label: AnyArray | None = None
     predicted: AnyArray | None = None
@@ -187,7 +190,7 @@ class CaseDeletion:
             parts.append(f"most_influential={self.labels[order[:1]].tolist()[0]!r}")
         if self.margin is not None:
             parts.append(f"n_contradicted={int((self.margin < 0).sum())}")
-        return f"CaseDeletion({', '.join(parts)})"
+        return f"CaseDeletion({', '.join(parts)}{BY_KERNELS * self.by_kernels})"
 
 
 def case_deletion(
@@ -212,8 +215,9 @@ def case_deletion(
     ----------
     model : KernelClassifier or KernelRegressor
         Fitted model; also a pipeline whose last step is one, or a search, whose
-        ``best_estimator_`` is used. For a support vector machine ``leverage`` and ``surprise`` are
-        NaN, since it is not linear in its targets.
+        ``best_estimator_`` is used. Of a stack with estimators of scikit-learn, such as the boosted
+        trees of the default, the kernels alone are taken. For a support vector machine ``leverage``
+        and ``surprise`` are NaN, since it is not linear in its targets.
     names : array-like of shape (n_samples,), or a DataFrame or Series, default=None
         Names of the training samples, or a table with them as its index. By default positions
         from 0.
@@ -267,7 +271,7 @@ def case_deletion(
     >>> case_deletion(model, groups=np.repeat(["Mon", "Tue", "Wed", "Thu", "Fri"], 6))
     CaseDeletion(n_samples=30, n_groups=5, criterion='press', most_influential='Thu')
     """
-    fitted = model_without_rows(model, "Case deletion in closed form")
+    fitted, by_kernels = model_without_rows(model, "Case deletion")
     n = fitted.loo_.n_samples
     names = names.index if hasattr(names, "iloc") else names
     names = np.arange(n) if names is None else np.asarray(names)
@@ -335,6 +339,7 @@ def case_deletion(
         rms_change=rms_change,
         criterion_change=of_criterion,
         criterion=str(criterion) if paired else None,
+        by_kernels=by_kernels,
         **of_classes,
     )
 

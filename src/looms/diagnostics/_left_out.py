@@ -15,7 +15,7 @@ from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import fit_sigmoids
-from looms.diagnostics._problem import GivenMembers, Problem, pose
+from looms.diagnostics._problem import BY_KERNELS, GivenMembers, Problem, pose
 from looms.diagnostics._refits import (
     LARGEST,
     Likelihood,
@@ -152,8 +152,9 @@ def left_out_fits(
         SVC that it selected) are taken from the fitted estimator or from a fit to all samples, also
         at the end of a pipeline; a stack keeps its weights, and a model on landmarks the landmarks.
         Other estimators that tune while they are fitted, such as `LogisticRegressionCV`, tune again
-        in every refit. Every sample counts once, because an estimator does not keep the sample
-        weights that it was fitted with.
+        in every refit. Of a stack of looms with estimators of scikit-learn, such as the boosted
+        trees of the default, the kernels alone are taken. Every sample counts once, because an
+        estimator does not keep the sample weights that it was fitted with.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Samples, named by the index of a data frame, else by position from 0.
     y : array-like of shape (n_samples,)
@@ -235,7 +236,7 @@ def left_out_fits(
         problem.y,
         problem.names,
         problem.preprocessing,
-        method,
+        method + BY_KERNELS * problem.by_kernels,
         unit,
         labels,
         group,

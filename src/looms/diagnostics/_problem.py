@@ -35,6 +35,8 @@ from looms.tables import TablePreprocessor
 from looms.units import Units
 
 PREPROCESSING = ("auto", "held", "refitted")
+#: What is said of the kernels of a stack that has other members, too.
+BY_KERNELS = ", by the kernels of the stack"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,7 @@ class Problem:
     threshold : for a model of looms, the output above which a sample belongs to the second of two
         classes, or what is subtracted from the output of each of several; zero for models that
         decide by themselves.
+    by_kernels : true for the kernels alone of a stack that has other members, too.
     """
 
     estimator: Any
@@ -64,6 +67,7 @@ class Problem:
     names: AnyArray
     preprocessing: str
     threshold: float | Array = 0.0
+    by_kernels: bool = False
 
     @property
     def n_samples(self) -> int:
@@ -81,7 +85,8 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     if not is_classifier(estimator):
         raise ValueError(
             f"Deviance and error rate are of classes, and {type(estimator).__name__} is not a "
-            "classifier."
+            "classifier. looms.diagnostics.case_deletion has the influence of each row on a "
+            "regression of looms."
         )
     check_consistent_length(X, y)
     y = column_or_1d(y)
@@ -103,11 +108,13 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
             "estimator with the parameters that it selected."
         )
-    estimator = frozen(fitted)
-    apart = isinstance(fitted, KernelClassifier | CandidatesClassifier)
-    threshold = fitted.threshold_ if apart else 0.0
+    of_looms = isinstance(fitted, KernelClassifier | CandidatesClassifier)
+    closed = (fitted._closed if of_looms else None) or fitted
+    given: dict[str, Any] = {"estimator": frozen(closed), "by_kernels": closed is not fitted}
+    given |= {"y": y, "labels": labels, "classes": classes, "names": names}
+    given["threshold"] = closed.threshold_ if of_looms else 0.0
     if not steps:
-        return Problem(estimator, X, y, labels, classes, names, "none", threshold)
+        return Problem(X=X, preprocessing="none", **given)
     before = clone(Pipeline(steps))
     for (_, one), (_, new) in zip(steps, before.steps, strict=True):
         if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
@@ -116,13 +123,17 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     if preprocessing == "auto":
         preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"
     if preprocessing == "held":
-        return Problem(estimator, Z, y, labels, classes, names, "held", threshold)
-    pipeline = Pipeline([*clone(before).steps, ("model", estimator)])
-    return Problem(pipeline, X, y, labels, classes, names, "refitted", threshold)
+        return Problem(X=Z, preprocessing="held", **given)
+    given["estimator"] = Pipeline([*clone(before).steps, ("model", given["estimator"])])
+    return Problem(X=X, preprocessing="refitted", **given)
 
 
-def model_without_rows(model: Any, what: str) -> Any:
-    """The fitted looms estimator inside ``model``, which has its models without any rows."""
+def model_without_rows(model: Any, what: str) -> tuple[Any, bool]:
+    """The fitted looms estimator inside ``model``, which has its models without any rows.
+
+    Of a stack with estimators of scikit-learn, which have none, it is the model of its kernels
+    alone, and the second value is true.
+    """
     parts = parts_of(model)
     estimator = getattr(parts.last, "model_", parts.last)
     if not hasattr(estimator, "left_out"):
@@ -132,7 +143,13 @@ def model_without_rows(model: Any, what: str) -> Any:
             "looms.diagnostics.influence takes other classifiers."
         )
     check_is_fitted(estimator, "fit_weight_")
-    return estimator
+    closed = estimator._closed
+    if closed is None:
+        raise ValueError(
+            f"{what} needs models without single rows, which are refits for estimators of "
+            "scikit-learn, and this model has no kernel: give a kernel among its candidates."
+        )
+    return closed, closed is not estimator
 
 
 def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:

@@ -14,7 +14,7 @@ from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import with_error
-from looms.diagnostics._problem import model_without_rows
+from looms.diagnostics._problem import BY_KERNELS, model_without_rows
 from looms.held_out import HeldOut
 from looms.scores import area_within
 from looms.selection._decisions import Decided, Decisions
@@ -24,7 +24,7 @@ from looms.units import Units
 N_BLOCKS, N_RANDOM = 10, 199
 #: With fewer rows, or groups, a block is hardly more than one; with more rows P takes more than
 #: 0.2 GB, and the 200 partitions 2 · 10¹¹ flops.
-_FEWEST, _MOST = 2 * N_BLOCKS, 5000
+FEWEST, MOST = 2 * N_BLOCKS, 5000
 #: Rows of adjacent targets that are exchanged, at least. More of them would give more power, but
 #: reject tables sorted by a target with some noise too often (benchmarks/row_order.py).
 _ADJACENT = 3
@@ -47,6 +47,8 @@ class RowOrder:
     scores : scores of the model without the block of each row, named as by its ``evaluate``. The
         hyper-parameters, threshold and calibration were tuned on all rows. "roc_auc" compares
         rows of one block.
+    by_kernels : true for a stack with members that have no kernel, such as boosted trees, of which
+        the kernels alone were tested.
 
     Examples
     --------
@@ -62,13 +64,14 @@ class RowOrder:
     p_value: float
     folds: AnyArray
     scores: dict[str, float]
+    by_kernels: bool = False
 
     def __repr__(self) -> str:
         scores = ", ".join(f"{name}={with_error(value)}" for name, value in self.scores.items())
         random = with_error(float(self.random.mean()), float(self.random.std()))
         return (
             f"RowOrder(p_value={self.p_value:.3g}, statistic={self.statistic:.4g}, "
-            f"random={random}; by blocks {scores})"
+            f"random={random}; by blocks {scores}{BY_KERNELS * self.by_kernels})"
         )
 
 
@@ -92,8 +95,9 @@ def row_order(model: Any) -> RowOrder | None:
     Parameters
     ----------
     model : KernelClassifier or KernelRegressor
-        Fitted model; also a pipeline whose last step is one, or a search, whose
-        ``best_estimator_`` is used.
+        Fitted model; also a `TabularClassifier` or `TabularRegressor`, a pipeline whose last step
+        is one, or a search, whose ``best_estimator_`` is used. Of a stack with estimators of
+        scikit-learn, such as the boosted trees of the default, the kernels alone are tested.
 
     Returns
     -------
@@ -107,6 +111,8 @@ def row_order(model: Any) -> RowOrder | None:
     ------
     TypeError
         If ``model`` is none of these.
+    ValueError
+        If the model has no kernel.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -140,27 +146,27 @@ def row_order(model: Any) -> RowOrder | None:
     >>> row_order(KernelRegressor(mu=1e-3).fit(X[some], y[some])).p_value > 0.01
     True
     """
-    fitted = model_without_rows(model, "The test of row order")
+    fitted, by_kernels = model_without_rows(model, "The test of row order")
     if fitted.loo_ not in _KNOWN:
         try:
-            _KNOWN[fitted.loo_] = _tested(fitted)
+            _KNOWN[fitted.loo_] = _tested(fitted, by_kernels)
         except np.linalg.LinAlgError:
             _KNOWN[fitted.loo_] = None
     return _KNOWN[fitted.loo_]
 
 
-def _tested(fitted: Any) -> RowOrder | None:
+def _tested(fitted: Any, by_kernels: bool) -> RowOrder | None:
     """`row_order` of a fitted model."""
     train = np.flatnonzero(fitted.fit_weight_)
     n, y, classes = len(train), fitted.loo_.y[train], bool(is_classifier(fitted))
-    if fitted.X_fit_ is None or n > _MOST or (y.ndim == 2 and not classes):
+    if fitted.X_fit_ is None or n > MOST or (y.ndim == 2 and not classes):
         return None
     if _in_blocks(fitted):
         return None
     _, first, number = np.unique(fitted._units.clusters, return_index=True, return_inverse=True)
     unit = np.argsort(np.argsort(first))[number]  # in the order of their first rows
     first = np.sort(first)
-    if len(first) < _FEWEST:
+    if len(first) < FEWEST:
         return None
     alike = class_indices(y[first]) if classes else _adjacent(y[first])
     in_pieces = classes and 1 + np.count_nonzero(np.diff(alike)) == len(np.unique(alike))
@@ -177,7 +183,8 @@ def _tested(fitted: Any) -> RowOrder | None:
     of_all[train] = folds[0]
     held_out = HeldOut(y, outputs[0].reshape(y.shape), fitted.loo_.sample_weight[train])
     scores = _scores_within(fitted, held_out, folds[0])
-    return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
+    p_value = (1 + n_as_large) / (1 + N_RANDOM)
+    return RowOrder(statistic, random, p_value, of_all, scores, by_kernels)
 
 
 def _scores_within(fitted: Any, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:

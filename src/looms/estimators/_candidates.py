@@ -153,8 +153,10 @@ class CandidatesClassifier(Candidates, Classifier):
     held_out_ : HeldOut
         Outputs of the models without each of these folds, combined by the rows of the other
         folds; of one candidate as for `KernelClassifier`.
-    kernel_, mu_, loo_, units_, threshold_, calibrator_, classes_, n_features_in_
+    kernel_, mu_, units_, threshold_, calibrator_, classes_, n_features_in_
         As for `KernelClassifier`.
+    loo_ : HeldOut
+        As for `TabularClassifier`.
 
     Examples
     --------
@@ -215,8 +217,10 @@ class CandidatesRegressor(Candidates, Regressor):
     ----------
     members_, candidates_, cv_results_, best_index_, candidate_weights_, choice_units_, held_out_
         As for `CandidatesClassifier`.
-    kernel_, mu_, loo_, units_, n_features_in_
+    kernel_, mu_, units_, n_features_in_
         As for `KernelRegressor`.
+    loo_ : HeldOut
+        As for `TabularRegressor`.
 
     Examples
     --------

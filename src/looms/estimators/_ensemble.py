@@ -28,6 +28,7 @@ from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
 from looms.estimators._estimator_member import one_against_one
+from looms.estimators._known_targets import KnownTargets
 from looms.estimators._svm_grid import SVMGrid, SVMGridPlan, positive_values
 from looms.svm import leave_one_out
 
@@ -237,7 +238,7 @@ def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:
     return member, outputs
 
 
-class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PooledClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the classifiers that select a member of a pool for every sample."""
 
     pool: Any

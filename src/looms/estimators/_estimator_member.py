@@ -83,6 +83,7 @@ class EstimatorMember(Member):
     shape : () or (t,), of the target of a row.
     held_out : (n,) or (n, t) outputs of the rows of the fit by estimators without their fold; None
         before a fit.
+    units : these folds, and ``without`` the members without each of them, which the fit keeps.
     keeps_shares : True if classes weigh in fits without a fold as they do in all rows.
     """
 
@@ -92,6 +93,8 @@ class EstimatorMember(Member):
     classes: AnyArray | None
     shape: tuple[int, ...]
     held_out: Array | None = None
+    units: Units | None = None
+    without: tuple[EstimatorMember, ...] = ()
     keeps_shares: bool = False
 
     def __repr__(self) -> str:
@@ -134,11 +137,20 @@ class EstimatorMember(Member):
 
         return Refits(without, X, targets_as_columns(y), zeta)
 
+    def left_out_of_fit(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
+        left_out = self.left_out(X, y, zeta, fit_intercept)
+        known = [
+            (rows, one.values) for rows, one in zip(self.units or (), self.without, strict=True)
+        ]
+        none = np.empty(0, dtype=np.intp)
+        return Refits(left_out.fit, left_out.X, left_out.y, zeta, [(none, self.values), *known])
+
     def trained(self, X: Matrix, y: Array, zeta: Array) -> EstimatorMember:
         """A clone of the estimator, fitted to some rows."""
         target = y if self.classes is None else self.classes[class_indices(y)]
         weights = {} if np.allclose(zeta, 1.0) else {"sample_weight": zeta}
-        return replace(self, estimator=fitted(self.estimator, X, target, **weights))
+        estimator = fitted(self.estimator, X, target, **weights)
+        return replace(self, estimator=estimator, held_out=None, units=None, without=())
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
         """The outputs are of the units if these are folds or at most ten, else of five folds."""
@@ -159,8 +171,9 @@ class EstimatorMember(Member):
                 F[r, tested] = without[k].values(X[tested])
         F = F.reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
-        whole = replace(self.trained(X, y, zeta), held_out=held_out)
-        return Fit(whole, HeldOut(y, held_out, zeta), F, folds, without=tuple(without))
+        kept = {"held_out": held_out, "units": folds, "without": tuple(without)}
+        whole = replace(self.trained(X, y, zeta), **kept)
+        return Fit(whole, HeldOut(y, held_out, zeta), F, folds)
 
     def weighing(self, weight: float) -> EstimatorMember:
         return replace(self, weight=float(weight))

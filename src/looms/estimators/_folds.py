@@ -18,6 +18,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 
 from looms._classes import class_factors
+from looms._scores import number_scores
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import count
 from looms.blocks import RowBlocks, rows_in_memory
@@ -46,6 +47,12 @@ _choice_folds = ContextVar("choice_folds", default=CHOICE_FOLDS)
 _TIME_OF_SEVERAL = 0.5
 #: Share of their rows that searches along gradients end on.
 SHARE_IN_FOLDS = 0.25
+#: Held-out R² of numbers above which errors are less of noise than of rows and searches, so that
+#: evaluations have ten folds, with searches on all rows. On two smooth functions with R² of 0.975
+#: and 0.996 on 1052 rows, evaluations by the shortcuts for several candidates had 1.10 and 1.19 ×
+#: the root mean square error of ten whole fits, 2.5 and 3.2 standard errors more; at R² = 0.9
+#: searches on all rows gain 0.1 of a standard error.
+_LEAST_R2 = 0.95
 #: With fewer, models are tuned on too few rows to stand for that of all.
 LEAST_OUTER_FOLDS = 3
 
@@ -294,8 +301,18 @@ def evaluation_folds(cv: Any, fitted: Any, rows: RowsOfFit) -> tuple[Units, Rows
     """Outer folds of an evaluation, and the rows with their seed; ValueError for too few rows."""
     most = OUTER_FOLDS
     if has_several(fitted):  # others than those that compared the candidates
-        most, rows = OUTER_FOLDS_OF_SEVERAL, replace(rows, seed=rows.seed + 1)
+        quiet = nearly_noiseless(fitted._in_folds, rows.classes)
+        most = OUTER_FOLDS if quiet else OUTER_FOLDS_OF_SEVERAL
+        rows = replace(rows, seed=rows.seed + 1)
     return rows.outer_units(cv, fitted._units, most), rows
+
+
+def nearly_noiseless(in_folds: Nested | None, classes: bool) -> bool:
+    """True if predictions of numbers, in folds that compared candidates, miss hardly anything."""
+    if in_folds is None or classes:
+        return False
+    y, outputs, weight = in_folds.held_out
+    return number_scores(y, outputs[None], weight)["r2"][0] > _LEAST_R2
 
 
 def has_several(fitted: Any) -> bool:

@@ -27,6 +27,7 @@ from looms.estimators._base import checked_sample_weight
 from looms.estimators._estimator_member import fitted
 from looms.estimators._folds import OUTER_FOLDS, outer_folds, rows_at
 from looms.estimators._kernel_regressor import KernelRegressor
+from looms.estimators._known_targets import KnownTargets
 from looms.estimators._regressor import INTERVALS, check_numbers
 from looms.folds import group_numbers, is_grouped
 from looms.held_out import HeldOut
@@ -39,7 +40,7 @@ _POSITIVE = ("linear", "rbf", "laplacian", "cosine", "poly", "polynomial")
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
 
 
-class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Prediction intervals of any regressor of scikit-learn, by the jackknife+ or CV+.
 
     With 1 − α = ``confidence_level``, r_i the residual of row i under the model trained without it,

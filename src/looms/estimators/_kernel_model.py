@@ -89,7 +89,10 @@ class KernelModel(ScoredModel):
     units_: Units
     #: True if a model with rows removed or added kept threshold and calibration, set by folds.
     _rule_kept: bool = False
-    _made_again = ("_left_out", "_chosen", "_units_of_fit", "_local_scales", "_blocks")
+    _made_again = (
+        *("_left_out", "_chosen", "_units_of_fit", "_local_scales", "_blocks"),
+        "_closed_alone",
+    )
 
     #: Models whose weighted outputs are summed, or the only one.
     members_: tuple[Member, ...]
@@ -194,6 +197,18 @@ class KernelModel(ScoredModel):
             cached = self._units_of_fit = self.units_.among(np.flatnonzero(self.fit_weight_))
         return cached
 
+    @property
+    def _units_at_hand(self) -> Units:
+        """Units without which all members have models at hand: those of the criterion, unless some
+        member has models without folds only."""
+        return self._folds_of_members or self._units
+
+    @property
+    def _folds_of_members(self) -> Units | None:
+        """The folds of members that have models without these only; None if there are none."""
+        of_members = (one.units for one in self.members_)
+        return next((units for units in of_members if units is not None), None)
+
     def _models_without_rows(
         self, X: Matrix, method: str, chosen: bool = True
     ) -> tuple[Array, Iterator[tuple[slice, Array]]]:
@@ -240,17 +255,21 @@ class KernelModel(ScoredModel):
         ``nested`` selected them; None for those of the fit.
         """
         if nested is None:
-            left_out, units = self._kept("_left_out", "evaluate(nested=False)"), self._units.draws
+            left_out = self._kept("_left_out", "evaluate(nested=False)")
+            units = self._units_of_intervals
             with blas_threads(len(left_out.y)):
-                return left_out, units, left_out.y - left_out.outputs(units)[0]
+                outputs = left_out.outputs(units)[
+                    units.repetition[units.own], np.arange(len(left_out.y))
+                ]
+            return left_out, units, left_out.y - outputs
         closed = nested.in_closed_form
         left_out = self._kept("_chosen", "evaluate()") if closed else self._refits_of(nested)
         return left_out, nested.units, nested.held_out.residuals
 
     def _keep_models(self, scores: Scores) -> None:
         nested = scores._nested
-        if scores is self._own_scores and self._has_closed_forms:
-            left_out, units = self.left_out(), self._units.draws
+        if scores is self._own_scores and self._has_rows:
+            left_out, units = self.left_out(), self._units_of_intervals
             row = as_blocks(self._rows_of_fit()).rows(np.arange(1))
             with blas_threads(len(left_out.y)):
                 left_out.outputs(units)
@@ -281,20 +300,18 @@ class KernelModel(ScoredModel):
         """Models of a member without any of the rows of the fit."""
         train = np.flatnonzero(self.fit_weight_)
         X = training_rows(self._rows_of_fit(), train, member.pairwise)
-        return member.left_out(X, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_)
+        data = X, self.loo_.y[train], self.fit_weight_[train]
+        return member.left_out_of_fit(*data, self.fit_intercept_)
 
     @property
-    def _has_closed_forms(self) -> bool:
-        at_hand = self.X_fit_ is not None or self._blocks is not None
-        return at_hand and all(one.closed for one in self.members_)
+    def _has_rows(self) -> bool:
+        return self.X_fit_ is not None or self._blocks is not None
 
-    def _check_closed_forms(self) -> None:
-        self._rows_of_fit()
-        if not self._has_closed_forms:
-            raise NotFittedError(
-                "Estimators of scikit-learn have no closed forms: intervals by method='plus' or "
-                "'minmax', and sets, need the models of evaluate(), which are without each fold."
-            )
+    @property
+    def _units_of_intervals(self) -> Units:
+        """Single rows or groups; the folds of members that have models without these only."""
+        folds = self._folds_of_members
+        return self._units.draws if folds is None else folds.once
 
     def _refits_of(self, nested: Nested) -> LeftOut:
         X_fit = training_rows(self._kept_rows(), nested.rows, self._pairwise)

@@ -15,6 +15,7 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration._coupling import at_prevalence as moved
 from looms.estimators._in_pipelines import parts_of
+from looms.estimators._known_targets import KnownTargets
 from looms.estimators._scored import ScoredModel
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
@@ -77,7 +78,7 @@ def at_prevalence(
     return moved
 
 
-class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What `at_prevalence` makes; there is no `fit`.
 
     Parameters
@@ -185,7 +186,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return np.asarray(self.classes_[class_indices(self.decision_function(X))])
 
 
-class ScoredClassifier(ClassifierMixin, ScoredModel):  # type: ignore[misc]
+class ScoredClassifier(KnownTargets, ClassifierMixin, ScoredModel):  # type: ignore[misc]
     """Base class of the classifiers with scores from held-out predictions."""
 
     def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:

@@ -118,7 +118,8 @@ class Regressor(ScoredRegressor, SelectingModel):
         method : {"plus", "minmax", "scaled"}, default="plus"
             The jackknife+; the jackknife-minmax, whose intervals are wider; or the jackknife+
             with residuals scaled by those of the nearest samples, whose intervals are wide where
-            the noise is large.
+            the noise is large. In a stack with estimators of scikit-learn the samples that are
+            held out are the folds of these, and the residuals that scale are of the kernels alone.
 
         Returns
         -------
@@ -179,7 +180,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         n = int(np.count_nonzero(self.fit_weight_))
         required_rank(confidence_level, n)  # an error before any work
         n_units = self._units.draws.n_units
-        if method == "scaled" and not self._kernel_members:
+        if method == "scaled" and self._closed is None:
             raise ValueError("method='scaled' needs a kernel, to find the nearest rows.")
         if method == "scaled" and n_units < 3:
             word = "groups" if self._units.grouped else "samples"
@@ -210,15 +211,17 @@ class Regressor(ScoredRegressor, SelectingModel):
     def _scales(self, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array]:
         """Scale of the noise under each leave-one-out model, at the rows of the fit and new ones.
 
-        Near are rows in the space of the kernel, of a stack that of its largest member.
+        Near are rows in the space of the kernel, of a stack that of its largest member. Of a stack
+        with members that have no kernel it is the scale of the noise about its kernels.
         """
-        train, units = np.flatnonzero(self.fit_weight_), self._units.draws
+        train, units, closed = np.flatnonzero(self.fit_weight_), self._units.draws, self._closed
+        assert closed is not None
         (number,) = units.number
         X_fit = training_rows(self._kept_rows(), train, self._pairwise)
-        cross = cross_of(self.kernel_, X_fit)
+        cross = cross_of(closed.kernel_, X_fit)
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
-            left_out = self._kept("_left_out", "evaluate(nested=False)")
+            left_out = closed.left_out()
             R = np.empty((units.n_units, *left_out.y.shape))
             with blas_threads(len(train)):
                 for ids, F in left_out.everywhere(units, inner=units):

@@ -17,6 +17,7 @@ from looms._classes import class_indices
 from looms._scores import ValuesAndErrors, number_scores
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
+from looms.estimators._known_targets import KnownTargets
 from looms.estimators._metrics import judged, scorers_of
 from looms.held_out import HeldOut
 from looms.kernels._samples import as_matrix
@@ -63,7 +64,9 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
             many fits, which `n_jobs` or `joblib.parallel_config` runs in parallel. Of several
             candidates these are quicker than that to all rows: searches along gradients end on a
             quarter of the rows, and up to 2000 rows three folds compare the candidates, not five,
-            unless `cv` has folds. For a grid on
+            unless `cv` has folds. Numbers of up to 2000 rows that the fit predicts with a held-out
+            R² above 0.95 have ten folds, and searches on all rows: with hardly any noise, errors
+            are of the rows and searches that a fold lacks. For a grid on
             all samples, each of them in one of three folds or more, it is repeated in closed form
             without every sample, group or fold; that takes four times the time of the grid, and 3
             n² numbers in memory for each class of several. With given hyper-parameters nothing was
@@ -292,7 +295,7 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         return model
 
 
-class ScoredRegressor(RegressorMixin, ScoredModel):  # type: ignore[misc]
+class ScoredRegressor(KnownTargets, RegressorMixin, ScoredModel):  # type: ignore[misc]
     """Base class of the regressors with scores from held-out predictions."""
 
     def _scored(self, nested: Nested | None) -> Scores:

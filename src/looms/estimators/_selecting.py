@@ -27,6 +27,7 @@ from looms.estimators._folds import (
     CHOICE_FOLDS,
     SHARE_IN_FOLDS,
     RowsOfFit,
+    nearly_noiseless,
     tuned_in_outer_folds,
     unfitted,
 )
@@ -162,6 +163,8 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         for_folds = [one._for_folds if one in kernels else one for one in candidates]
         if outer is not None:
             selection = combined_in_folds(self, selection, for_folds, outer)
+            quiet = nearly_noiseless(selection.in_folds, rows.classes)
+            for_folds = candidates if quiet else for_folds
         elif compares and self._stacks:
             selection = stacked_by_fit(self, selection)
         return replace(selection, for_folds=for_folds, seconds=time.perf_counter() - began)

@@ -14,6 +14,7 @@ from looms._scores import class_baselines
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
 from looms.calibration._calibrators import Calibrator, class_probabilities
+from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._folds import (
     OUTER_FOLDS,
     RowsOfFit,
@@ -84,7 +85,8 @@ class TunedInFolds:
         """
         outputs = fit.mean_held_out.outputs
         own = tuple(outputs[stay] for stay in outer.stays(np.arange(outer.n_units)))
-        pairs = zip(fit.without, own, strict=True)
+        assert isinstance(fit.member, EstimatorMember)
+        pairs = zip(fit.member.without, own, strict=True)
         members = tuple((replace(one, held_out=f),) for one, f in pairs)
         return cls(outer, outputs, own, members, (fit.tie,) * outer.n_units)
 
@@ -151,7 +153,7 @@ class Selection:
     searched : whether something was tuned or selected; all values were given if not.
     in_folds : predictions by candidates that were tuned without the row, compared or stacked by
         the others; held-out outputs are theirs. None if no folds compared them.
-    for_folds : the candidates as they are fitted without a fold.
+    for_folds : the candidates as they are fitted without a fold of an evaluation.
     seconds : that model selection took.
     """
 
@@ -192,7 +194,22 @@ class Selection:
             "_fit_seconds": self.seconds,
             "_outer_seed": rows.seed,
             "_scored_in": self._scored_in() if rows.classes else None,
+            "_best_closed": self._best_closed,
         }
+
+    @property
+    def _best_closed(self) -> Member | None:
+        """The best candidate in closed form, if no member of the model is."""
+        if any(fit.member.closed for _, fit in self._summed):
+            return None
+        of_all = zip(self.choice.candidates, self.choice.models, strict=True)
+        closed = [
+            (one.loss, k) for k, (one, (_, fit)) in enumerate(of_all) if fit and fit.member.closed
+        ]
+        if not closed:
+            return None
+        train, n = self.rows.train, len(self.rows.weight)
+        return self.choice.fits[min(closed)[1]].member.among(train, n)
 
     @property
     def _summed(self) -> list[tuple[float, Fit]]:

@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -44,6 +45,7 @@ from looms.selection._candidates import Candidate
 from looms.selection._nested import Nested
 from looms.tables import TablePreprocessor
 from looms.tables._preprocessor import places_of_gaps, serious_remarks
+from looms.tables._remarks import remark_on_time, sentence
 from looms.tables._telltales import telltales
 from looms.tables._unlike import Unlike
 from looms.units import Units
@@ -319,8 +321,8 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         preprocessor, matrix = self._prepared_on(X, weight)
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
 
-    def _warn_of_telltales(self, matrix: Matrix) -> None:
-        """ColumnsWarning of columns that alone predict the target, by the prepared rows."""
+    def _warn_of_features(self, matrix: Matrix) -> None:
+        """ColumnsWarning of columns that tell the target or the time, by the prepared rows."""
         if not isinstance(self.preprocessor_, TablePreprocessor) or warnings_are_kept():
             return
         has_weight, classes = self.model_.fit_weight_ > 0, is_classifier(self)
@@ -328,6 +330,10 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         y, gaps = class_indices(y) if classes else y, places_of_gaps(self.preprocessor_)
         X = matrix if has_weight.all() else matrix[has_weight]
         warn_of_telltales(telltales(sources, gaps, X, y, classes))
+        units = self.model_._units
+        if units.windows and not (issparse(X) or self.preprocessor_.kinds):
+            remark = remark_on_time(sources, X, units.once.tested_by)
+            warn_of_columns([sentence(remark)] if remark.columns else [])
 
     def _prepared(self, X: Any) -> Any:
         """Rows as the model takes them; ColumnsWarning of values that no row of the fit has."""

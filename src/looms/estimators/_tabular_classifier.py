@@ -51,7 +51,8 @@ class TabularClassifier(ScoredClassifier, Tabular):
         "weighted_matern12". From 400 rows on boosted trees, those of scikit-learn's
         `HistGradientBoostingClassifier`, stand beside them, unless rows are sparse or in blocks,
         and from 1000 rows on in the place of "rbf". Beyond 5000 rows kernels have landmarks,
-        and beyond 100,000 the last one is left out.
+        and beyond 100,000 rows the last one is left out. A page of the documentation, "What changes
+        with the number of rows", has the rest.
     combine : {"stack", "best"}, default="stack"
         Candidates of up to 2000 rows are tuned anew without each of five folds, on a quarter of the
         other rows (at least 200), and combined on the rows of these folds; those of more rows on
@@ -94,9 +95,11 @@ class TabularClassifier(ScoredClassifier, Tabular):
     model_ : estimator
         The model of the prepared columns.
     loo_, held_out_ : HeldOut
-        Exact leave-one-out outputs, and those without each unit of `cv`, or the folds that compared
-        the candidates. Hyper-parameters were tuned on them, so errors counted on them are
-        optimistic: use `evaluate`.
+        Leave-one-out outputs, and those without each unit of `cv`, or the folds that compared the
+        candidates. They are exact for kernels; an estimator of scikit-learn, such as the boosted
+        trees of "auto", adds its outputs without the folds in ``units`` of its member to the first,
+        which are then exact for no row by itself. Hyper-parameters were tuned on them, so errors
+        counted on them are optimistic: use `evaluate`.
     candidates_ : list
         All candidates in the order in which they were tried; ``pandas.DataFrame(candidates_)``
         makes a table of them.
@@ -200,7 +203,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
         -----
         ColumnsWarning
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
-            alone predicts the target.
+            alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
@@ -213,7 +216,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
             _fit_seconds=time.perf_counter() - began,
         )
         self._table = X
-        self._warn_of_telltales(matrix)
+        self._warn_of_features(matrix)
         return self
 
     def predict(self, X: Any) -> AnyArray:

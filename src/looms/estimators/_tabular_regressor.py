@@ -14,7 +14,6 @@ from sklearn.utils import Tags, check_array, check_random_state, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, one_or_many
-from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
 from looms.estimators._base import checked_sample_weight
@@ -32,8 +31,10 @@ from looms.kernels._samples import training_rows
 from looms.scores import Scores
 from looms.selection._subsamples import rows_of_groups
 from looms.selection._target_transforms import (
+    NONNEGATIVE,
     TARGET_TRANSFORMS,
     TargetTransform,
+    best_transform,
     means_without_own,
     smeared_means,
 )
@@ -62,11 +63,15 @@ class TabularRegressor(ScoredRegressor, Tabular):
         Transform of the target that is fitted, for numbers that are skewed or counts: "none",
         "sqrt", "log" (positive targets), "log1p" (log(1 + y)). A list selects the transform
         whose held-out predictions with the first kernel of the candidates that is not linear have
-        the smallest squared error on the scale of the target. "auto" compares those that the range
-        of the targets admits: none; for positive targets also sqrt and log, for other nonnegative
-        ones sqrt and log1p. Of more than 2000 rows, 2000 are drawn for the comparison, unless `cv`
-        is made for all rows. Predictions are means, by Duan's smearing estimate [D83] with held-out
-        residuals; with all transforms but "none" they are never negative.
+        the smallest squared error on the scale of the target; where "none" has predictions below
+        zero, another is taken if its error is within one standard error of the paired difference.
+        "auto" compares those that the range of the targets admits: none; for positive targets also
+        sqrt and log, for other nonnegative ones sqrt and log1p. Of more than 2000 rows, 2000 are
+        drawn for the comparison, unless `cv` is made for all rows. Predictions are means, by Duan's
+        smearing estimate [D83] with held-out residuals. Predictions and intervals are never
+        negative if several transforms were compared, or one other than "none" was given: with
+        "none", values below zero count as zero, also in scores. For one target that may be
+        negative, though none of the fit is, give "none".
     cv, preprocess, n_jobs, verbose, random_state
         As for `TabularClassifier`.
 
@@ -81,7 +86,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
         The model of the prepared columns and the transformed target; its attributes are on that
         scale.
     loo_, held_out_ : HeldOut
-        Targets and held-out predictions in units of the target.
+        Targets and held-out predictions in units of the target; ``loo_`` of a stack with estimators
+        of scikit-learn as for `TabularClassifier`.
     members_, preprocessor_, candidates_, cv_results_, best_index_, candidate_weights_, units_, \
 n_features_in_, feature_names_in_
         As for `TabularClassifier`.
@@ -169,7 +175,7 @@ n_features_in_, feature_names_in_
         -----
         ColumnsWarning
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
-            alone predicts the target.
+            alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
@@ -177,6 +183,7 @@ n_features_in_, feature_names_in_
         weight = checked_sample_weight(sample_weight, len(targets))
         _warn_of_constant(targets[weight > 0])
         names, errors = self._admitted(targets, weight), dict[str, float]()
+        name = names[0]
         with ExitStack() as stack:
             if len(names) > 1:
                 drawn = self._drawn_rows(matrix, targets, weight, options)
@@ -191,8 +198,7 @@ n_features_in_, feature_names_in_
                 cost = operations, trained.shape[0], n_arrays, model._remedies_of_time
                 stack.enter_context(told_of_time(*cost))
                 with kept_warnings():
-                    errors = {name: self._error(name, one, *drawn) for name in names}
-            name = min(errors, key=errors.__getitem__) if errors else names[0]
+                    name, errors = _compared(names, one, *drawn)
             z = _transformed(name, targets, weight)
             model.fit(matrix, z, **options)
         self._set_fitted(
@@ -206,7 +212,7 @@ n_features_in_, feature_names_in_
         )
         self._table = X
         self._set_predictions(targets)
-        self._warn_of_telltales(matrix)
+        self._warn_of_features(matrix)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -248,13 +254,13 @@ n_features_in_, feature_names_in_
         Raises
         ------
         ValueError
-            If the transform does not admit the targets.
+            If the transform does not admit the targets, or they are below the range of the fit.
         """
         X, y = self._prepared(X), _numbers(y)
         if not self._transform.takes(y):
             raise ValueError(
-                f"The transform {self.transform_!r} does not admit all targets, the smallest of "
-                f"which is {y.min():.3g}: fit anew to all rows."
+                f"The transform {self.transform_!r} of nonnegative targets does not admit all, the "
+                f"smallest of which is {y.min():.3g}: fit anew to all rows."
             )
         z = self._transform.forward(y)
         return self._of(self.model_.with_rows(X, z, sample_weight, certify))
@@ -293,8 +299,10 @@ n_features_in_, feature_names_in_
         Notes
         -----
         The guarantee of `KernelRegressor.predict_interval` holds here too, since an increasing
-        transform moves no target into or out of an interval. After nested scores, residuals of
-        different transforms are each compared under their own model, as in [RSC20].
+        transform moves no target into or out of an interval. Nor does an end below zero that
+        becomes zero, if no target is below zero; that all n of the fit are not, but the next one
+        is, has a probability of at most 1/(n + 1). After nested scores, residuals of different
+        transforms are each compared under their own model, as in [RSC20].
         """
         check_is_fitted(self)
         check_known(method, "method", METHODS)
@@ -354,6 +362,8 @@ n_features_in_, feature_names_in_
 
     @property
     def _transform(self) -> TargetTransform:
+        if self.transform_ == "none" and self.transforms_:  # of targets that others admit, too
+            return NONNEGATIVE
         return TARGET_TRANSFORMS[self.transform_]
 
     def _means_of(self, outputs: Array) -> Array:
@@ -364,7 +374,7 @@ n_features_in_, feature_names_in_
         """Transforms to compare; ValueError for one that does not admit all targets."""
         own = y[weight > 0]
         admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(own)]
-        names = one_or_many(self.target)
+        names = list(dict.fromkeys(one_or_many(self.target)))
         if names == ["auto"]:
             if y.ndim > 1:
                 return ["none"]
@@ -393,16 +403,6 @@ n_features_in_, feature_names_in_
         drawn = training_rows(X, some, pairwise)
         return drawn, y[some], {"sample_weight": weight[some], "groups": groups}
 
-    def _error(self, name: str, model: Any, X: Any, y: Array, options: dict[str, Any]) -> float:
-        """Root mean square error of held-out predictions with a transform, in units of ``y``."""
-        weight = checked_sample_weight(options["sample_weight"], len(y))
-        fitted = clone(model).fit(X, _transformed(name, y, weight), **options)
-        train, transform = np.flatnonzero(weight), TARGET_TRANSFORMS[name]
-        held_out = HeldOut(*(each[train] for each in fitted.held_out_))
-        outputs = fitted._by_repetition()
-        predicted = np.array([means_without_own(transform, each, held_out) for each in outputs])
-        return number_scores(y[train], predicted, weight[train])["rmse"][0]
-
     def _set_predictions(self, y: Array) -> None:
         """Set the predictions, in units of the target, from held-out outputs of the model."""
         model, transform = self.model_, self._transform
@@ -425,6 +425,24 @@ def _first_curved(candidates: list[Any]) -> Any:
     curved = [one for one in kernels if not isinstance(as_kernel(one.kernel), Linear)]
     first = next(iter([*curved, *kernels]), None)
     return KernelRegressor() if first is None else clone(first._for_folds)
+
+
+def _compared(
+    names: list[str], model: Any, X: Any, y: Array, options: dict[str, Any]
+) -> tuple[str, dict[str, float]]:
+    """The transform to fit, and the held-out error of a model with each, in units of ``y``."""
+    weight, predicted = checked_sample_weight(options["sample_weight"], len(y)), {}
+    train = np.flatnonzero(weight)
+    for name in names:
+        fitted = clone(model).fit(X, _transformed(name, y, weight), **options)
+        held_out = HeldOut(*(each[train] for each in fitted.held_out_))
+        predicted[name] = np.array(
+            [
+                means_without_own(TARGET_TRANSFORMS[name], each, held_out)
+                for each in fitted._by_repetition()
+            ]
+        )
+    return best_transform(y[train], predicted, weight[train], fitted._units.clusters)
 
 
 def _numbers(y: Any) -> Array:

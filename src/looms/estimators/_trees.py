@@ -53,6 +53,10 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
     value_: Array
     depth_: int
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Name in tables of candidates, as of a kernel: there are no parameters."""
+        return "boosted trees"
+
     def _grown(self, boosting: Any, X: Any, targets: list[AnyArray], sample_weight: Any) -> Self:
         """This model with the nodes of estimators of scikit-learn, one for each target."""
         edges = [_edges(x) for x in X.T]

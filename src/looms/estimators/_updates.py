@@ -8,6 +8,7 @@ and after [docs/references.md, Rows removed and added].
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,12 @@ from looms.estimators._kernel_model import (
     fitted_model,
     sum_of,
 )
-from looms.estimators._warnings import warn_of_duplicates
+from looms.estimators._warnings import kept_warnings, warn_of_duplicates
+from looms.kernels._names import is_estimator
 from looms.kernels._samples import check_scale, training_rows
+from looms.lssvm.fit import Member
+from looms.lssvm.left_out import LeftOut
+from looms.selection._candidates import Candidate, Candidates
 from looms.units import Units
 
 _REFITTED = 3  # rows
@@ -39,6 +44,11 @@ _WRONG = 1e-6
 
 class UpdatableModel(KernelModel):
     """Base class of the kernel models whose rows can be removed and added."""
+
+    candidates_: list[Candidate]
+    #: The best candidate in closed form, if no member is.
+    _best_closed: Member | None = None
+    _closed_alone: UpdatableModel | None
 
     @abstractmethod
     def _given_as(self, fitted: dict[str, Any], factors: Array) -> UpdatableModel:
@@ -54,6 +64,46 @@ class UpdatableModel(KernelModel):
     @abstractmethod
     def _as_targets(self, y: AnyArray) -> Array:
         """Targets of new rows, coded as those of the fit."""
+
+    @property
+    def _closed(self) -> UpdatableModel | None:
+        """The members in closed form by themselves, as a model of the same rows; None without any.
+
+        It is this model if all are, and of the best candidate in closed form if none has weight.
+        Its threshold and calibration are those of its own held-out outputs.
+        """
+        if all(one.closed for one in self.members_):
+            return self
+        if "_closed_alone" not in vars(self):
+            solved = zip(self.members_, self.left_out().members, strict=True)
+            pairs = [(one, known) for one, known in solved if one.closed]
+            if not pairs and self._best_closed is not None:
+                pairs = [(self._best_closed, self._solved(self._best_closed))]
+            self._closed_alone = self._of_closed(*zip(*pairs, strict=True)) if pairs else None
+        return self._closed_alone
+
+    def _of_closed(self, members: Sequence[Member], left_out: Sequence[LeftOut]) -> UpdatableModel:
+        """Model of some members, which share its weight."""
+        train, total = np.flatnonzero(self.fit_weight_), sum(one.weight for one in members)
+        weights = [one.weight / total for one in members]
+        with blas_threads(len(train)):
+            pairs = zip(members, left_out, strict=True)
+            fits = [one.fit(known, self._units, self.loo_.y[train]) for one, known in pairs]
+        data = self._rows_of_fit(), self.loo_.sample_weight, self.loo_.y
+        attributes = fitted_model(*data, weights, fits)
+        same = "n_features_in_", "feature_names_in_", "classes_", "units_", "selection_weight_"
+        attributes |= {name: vars(self)[name] for name in same if name in vars(self)}
+        if "candidates_" in vars(self):
+            kept = [one for one in self.candidates_ if not is_estimator(one.kernel)]
+            best = int(np.argmin([one.loss for one in kept]))
+            attributes |= {"candidates_": Candidates(kept), "best_index_": best}
+        elif self._was_tuned:
+            attributes["_tuned_before"] = True
+        model = self._given_as(attributes, self._weight_factors())
+        with kept_warnings():
+            model._set_given(attributes, rule_of=None)
+        model._left_out = sum_of(weights, left_out)
+        return model
 
     def without(self, rows: Any, certify: bool = True) -> Any:
         """The model without some rows, with the same hyper-parameters.

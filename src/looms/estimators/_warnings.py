@@ -31,7 +31,7 @@ from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import Choice, bounds_to_tell
 from looms.selection._tuning import BoundMet
-from looms.tables._telltales import remark_on_telltales
+from looms.tables._telltales import Telltale, remarks_on_telltales
 from looms.threshold import AtLeast, as_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
@@ -69,9 +69,10 @@ class ColumnsWarning(UserWarning):
     """Columns of a table may be other than they look, or have values that the model cannot know.
 
     In a fit: text in a few cells among numbers, dates whose order of day and month is not clear,
-    identifiers of rows, columns that alone predict the target. In predictions: values that no row
-    of the fit has. The attribute ``remarks_`` of `looms.tables.TablePreprocessor` has the remarks
-    on columns by themselves, and harmless ones.
+    identifiers of rows, columns that alone predict the target, and those that move with windows of
+    time, as dates do. In predictions: values that no row of the fit has. The attribute
+    ``remarks_`` of `looms.tables.TablePreprocessor` has the remarks on columns by themselves, and
+    harmless ones.
 
     Examples
     --------
@@ -325,10 +326,14 @@ def warn_of_groups(X: Any, groups: Any) -> None:
             )
 
 
-def warn_of_telltales(telling: Sequence[tuple[str, str]]) -> None:
-    """ColumnsWarning of columns that alone predict the target, if there are any."""
-    if telling:
-        warn(remark_on_telltales(telling), ColumnsWarning)
+def warn_of_telltales(telling: Sequence[Telltale]) -> None:
+    """ColumnsWarning of columns that alone predict the target, if there are any.
+
+    A column may nearly do so by right: that is for `looms.check` and cautions to ask.
+    """
+    for gives, text in remarks_on_telltales(telling):
+        if gives:
+            warn(text, ColumnsWarning)
 
 
 def warn_of_new_values(firsts: Mapping[str, object]) -> None:

@@ -54,7 +54,6 @@ class Fit:
         the fold of the row; NaN if the row is in no fold.
     tie : difference up to which outputs for labels are equal up to rounding.
     units : the units that ``held_out`` is without; of refits in folds, these.
-    without : of refits, the models without each of the units.
     """
 
     member: Member
@@ -62,7 +61,6 @@ class Fit:
     held_out: Array
     units: Units
     tie: float = 0.0
-    without: tuple[Any, ...] = ()
 
     @classmethod
     def of(
@@ -133,6 +131,15 @@ class Member(ABC):
 
         ``y``, (n,) or (n, t), are targets; ``zeta``, (n,), are weights of mean one.
         """
+
+    def left_out_of_fit(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> LeftOut:
+        """`left_out` for the rows of its own fit, with models that the fit has kept."""
+        return self.left_out(X, y, zeta, fit_intercept)
+
+    @property
+    def units(self) -> Units | None:
+        """The only units without which it has models; None if these are in closed form for any."""
+        return None
 
     @abstractmethod
     def fit(self, left_out: Any, units: Units, y: Array, tie: float | None = None) -> Fit:

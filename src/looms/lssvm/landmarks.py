@@ -27,7 +27,14 @@ from looms.blocks import RowBlocks
 from looms.kernels import Kernel
 from looms.kernels._samples import Pairs, Samples
 from looms.lssvm._system import LeverageError, NotPositiveDefiniteError, targets_as_columns
-from looms.lssvm.projection import Expansion, Inverse, Projection, inverses
+from looms.lssvm.projection import (
+    Expansion,
+    Inverse,
+    Projection,
+    changed_rows,
+    inverses,
+    of_unit,
+)
 from looms.lssvm.thin import Thin, inverse_of_rows
 from looms.units import Batch, Units
 
@@ -264,6 +271,24 @@ class Streamed(Projection):
         """A sweep over the rows of the fit, with 2 n m flops for each new row."""
         T = triangular_product(self.V, self.landmarks.cross(X))
         return T.T @ self._theta, self._products(T).T * self.zeta
+
+    def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
+        """t(x) (Tᵀ ζ y − T_Gᵀ ζ e_G); of a large unit the second is known from the residuals."""
+        known, F = self._without(units), np.empty((len(rows), self.y.shape[1]))
+        T_new = triangular_product(self.V, self.landmarks.cross(X)).T
+        large, widest = known.placed.large, max(len(G) for G in units)
+        for batch, which, place in changed_rows(units, rows, _NUMBERS // (len(self.V) * widest)):
+            small = large[batch.ids] < 0
+            w = np.empty((len(small), len(self.V), self.y.shape[1]))
+            w[~small] = known.z[large[batch.ids][~small]]
+            if small.any():
+                G = batch.rows[small]
+                K = self.landmarks.cross(self.blocks.rows(G.ravel()))
+                T = triangular_product(self.V, K).T.reshape(*G.shape, len(self.V))
+                e = known.e[batch.some(small).places]
+                w[small] = T.swapaxes(1, 2) @ (self.zeta[G][:, :, None] * e)
+            F[which] = of_unit(T_new[which], self._theta - w, place)
+        return F
 
     def mean_square_changes(self, units: Units) -> Array:
         """By f⁽⁻ᴳ⁾ − f = −t·w with w = T_Gᵀ ζ e_G, and Σ_j (t_jᵀ w)² = wᵀ TᵀT w − ‖T_G w‖²."""

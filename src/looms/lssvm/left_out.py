@@ -70,6 +70,21 @@ class LeftOut(ABC):
     def at(self, X: Matrix, units: Units) -> Array:
         """Outputs of new rows by the model without each unit, (b, n_units, t)."""
 
+    def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
+        """Outputs of changed rows by the model without their unit, (b, t).
+
+        Parameters
+        ----------
+        X : (b, n_features) changed rows.
+        rows : (b,) numbers of the rows of the fit that they were; each of them is tested.
+        units : rows that leave together.
+        """
+        F = np.empty((len(rows), self.y.shape[1]))
+        for some in self.parts(len(rows)):
+            ids, place = np.unique(units.own[rows[some]], return_inverse=True)
+            F[some] = self.at(X[some], units.only(ids))[np.arange(len(place)), place]
+        return F
+
     def leverage(self) -> Array:
         """∂f(x_i) / ∂y_i, (n,); NaN for a model that is not linear in the targets."""
         return np.full(len(self.y), np.nan)
@@ -151,6 +166,9 @@ class Sum(LeftOut):
     def at(self, X: Matrix, units: Units) -> Array:
         return self._sum(member.at(X, units) for member in self.members)
 
+    def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
+        return self._sum(member.own(X, rows, units) for member in self.members)
+
     def _sum(self, outputs: Iterable[Array]) -> Array:
         weighted = (w * F for w, F in zip(self.weights, outputs, strict=True))
         return reduce(np.add, weighted)
@@ -210,6 +228,13 @@ class Chosen(LeftOut):
             F[:, ids] = one.at(X, own)
         return F
 
+    def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
+        F, number = np.empty((len(rows), self.y.shape[1])), units.own[rows]
+        for ids, own, one in self._each(units):
+            changed = np.isin(number, ids)
+            F[changed] = one.own(X[changed], rows[changed], own)
+        return F
+
     def _each(
         self, units: Units, ids: AnyArray | None = None
     ) -> Iterator[tuple[AnyArray, Units, LeftOut]]:
@@ -228,6 +253,7 @@ class Refits(LeftOut):
     fit : takes (m,) rows to train on, and returns a function of rows X with outputs (b, t).
     X : (n, n_features) rows.
     y, weight : as for `LeftOut`.
+    known : models that ``fit`` need not make again, each with the rows that it is without.
     """
 
     def __init__(
@@ -236,9 +262,11 @@ class Refits(LeftOut):
         X: Matrix,
         y: Array,
         weight: Array,
+        known: Iterable[tuple[AnyArray, Callable[[Matrix], Array]]] = (),
     ) -> None:
         self.fit, self.X, self.y, self.weight = fit, X, y, weight
-        self._known: dict[bytes, Callable[[Matrix], Array]] = {}  # as many as there are rows
+        every = np.arange(len(y))
+        self._known = {np.delete(every, rows).tobytes(): model for rows, model in known}
 
     def outputs(self, units: Units) -> Array:
         F = np.full((*units.shape, self.y.shape[1]), np.nan)
@@ -250,7 +278,7 @@ class Refits(LeftOut):
         return F
 
     def fitted(self) -> Array:
-        return self.fit(np.arange(len(self.y)))(self.X)
+        return self._without(np.empty(0, dtype=np.intp))(self.X)
 
     def of_own(self, rows: AnyArray) -> Array:
         return np.stack([self._without(G)(self.X[G]) for G in rows])
@@ -274,11 +302,19 @@ class Refits(LeftOut):
     def at(self, X: Matrix, units: Units) -> Array:
         return np.stack([self._without(G)(X) for G in units], axis=1)
 
+    def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
+        F, number = np.empty((len(rows), self.y.shape[1])), units.own[rows]
+        for k, G in enumerate(units):
+            changed = number == k
+            if changed.any():
+                F[changed] = self._without(G)(X[changed])
+        return F
+
     def _without(self, rows: AnyArray) -> Callable[[Matrix], Array]:
         rest = np.setdiff1d(np.arange(len(self.y)), rows)
         known = self._known.get(rest.tobytes())
         if known is None:
             known = self.fit(rest)
-            if len(self._known) < len(self.y):
+            if len(self._known) < len(self.y):  # as many as there are rows
                 self._known[rest.tobytes()] = known
         return known

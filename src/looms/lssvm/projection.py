@@ -11,7 +11,7 @@ smoother H, f(x) = H(x, ·) y. The ridge D of the other rows stays the same.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -192,6 +192,18 @@ class Projection(LeftOut):
             F[:, batch.ids] = whole[:, None] - change
         return F
 
+    def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
+        """k(x, ·) (α − P_:G e_G) + b − share_G e_G, by the kernel values of the changed rows."""
+        if self.cross is None:
+            raise TypeError("A projection without a kernel has no new rows.")
+        whole, e, F = self.expansion, self.residuals(units), np.empty((len(rows), self.y.shape[1]))
+        for batch, which, place in changed_rows(units, rows, _NUMBERS // self.y.size):
+            v, K = e[batch.places], self.cross(X[which])
+            alpha = whole.coefficients - self.columns(batch, v)
+            b = whole.intercept - np.einsum("ks,kst->kt", self.share[batch.rows], v)
+            F[which] = of_unit(K, alpha, place) + b[place]
+        return F
+
     def solve(self, units: Units, V: Array) -> Array:
         """(P_GG)⁻¹ V_G for every unit.
 
@@ -221,6 +233,31 @@ class Projection(LeftOut):
             return self.inverse(batch)
         p = self.diagonal()[batch.rows][:, :, None]
         return lambda V: V / p
+
+
+def changed_rows(
+    units: Units, rows: AnyArray, most: int
+) -> Iterator[tuple[Batch, AnyArray, AnyArray]]:
+    """Units that test some rows, at most so many at a time, with the places of these rows.
+
+    And the place of the unit of each in its batch.
+    """
+    number = units.own[rows]
+    for batch in units.parts(most):
+        batch = batch.some(np.isin(batch.ids, number))
+        which = np.flatnonzero(np.isin(number, batch.ids))
+        if len(which):
+            yield batch, which, np.searchsorted(batch.ids, number[which])
+
+
+def of_unit(values: Array, coefficients: Array, place: AnyArray) -> Array:
+    """Rows of values, (b, m), times the coefficients (k, m, t) of their unit, (b, t)."""
+    if len(coefficients) == len(place):
+        return np.asarray(np.einsum("bm,bmt->bt", values, coefficients[place]))
+    F = np.empty((len(place), coefficients.shape[2]))
+    for k, c in enumerate(coefficients):
+        F[place == k] = values[place == k] @ c
+    return F
 
 
 def inverses(blocks: Iterable[Array], least: Array, rows: AnyArray, mu: float) -> Inverse:

@@ -16,8 +16,17 @@ import numpy as np
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.lssvm._system import LeverageError
-from looms.lssvm.projection import Expansion, Inverse, Projection, inverses
+from looms.lssvm.projection import (
+    Expansion,
+    Inverse,
+    Projection,
+    changed_rows,
+    inverses,
+    of_unit,
+)
 from looms.units import Batch, Units
+
+_NUMBERS = 1 << 22  # in the features of some units
 
 
 class Thin(Projection):
@@ -92,6 +101,16 @@ class Thin(Projection):
         assert self._of_new is not None
         T = self._of_new(X)
         return T @ self.coef, T @ (self.zeta[:, None] * self.T).T
+
+    def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
+        """t(x) (Tᵀ ζ y − T_Gᵀ ζ e_G)."""
+        assert self._of_new is not None
+        T, e, F = self._of_new(X), self.residuals(units), np.empty((len(rows), self.y.shape[1]))
+        for batch, which, place in changed_rows(units, rows, _NUMBERS // self.T.size):
+            v = self.zeta[batch.rows][:, :, None] * e[batch.places]
+            theta = self.coef - np.einsum("ksq,kst->kqt", self.T[batch.rows], v)
+            F[which] = of_unit(T[which], theta, place)
+        return F
 
     def slope_mu(self, units: Units, slope: Array) -> float:
         """∂J/∂μ for a criterion J of the outputs without each unit.

@@ -136,6 +136,8 @@ def _convert_transformed(scope: Any, operator: Any, container: Any) -> None:
         used = weight > 0
         spread = _untransformed(g, g("Add", f, held_out.residuals[used][None]), model.transform_)
         f = g("MatMul", spread, (weight[used] / weight[used].sum())[:, None])
+    elif model._transform.least == 0.0:
+        f = g("Max", f, 0.0)
     _give(g, f, operator.outputs[0])
 
 

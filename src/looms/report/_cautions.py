@@ -32,6 +32,7 @@ from looms.report.scores import (
     gain_over_mean,
     gain_over_shares,
     headline_key,
+    is_good,
     judged_by_risk,
     quotes_splits,
     recall_by_class,
@@ -46,7 +47,7 @@ from looms.report.text import (
     sentence,
     serious,
 )
-from looms.tables._telltales import remark_on_telltales, telltales
+from looms.tables._telltales import Telltale, remarks_on_telltales, telltales
 
 if TYPE_CHECKING:
     from looms.report.facts import Facts
@@ -58,8 +59,6 @@ _MILDER = "Use a larger mu, or scale the features."
 _FEW_SAMPLES, _FEW_IN_CLASS, _FEW_GROUPS = 100, 20, 6
 #: The smallest class is called rare below this fraction of an even share.
 _RARE = 0.4
-#: A model with less than this fraction of the errors of the baseline needs no remedy.
-_GOOD = 0.5
 #: Largest p-value at which rows are said to be in an order: of 100 tables without one, one is.
 _IN_ORDER = 0.01
 _NO_BETTER = "May be no better than the baseline"
@@ -71,11 +70,12 @@ def cautions(estimator: Any) -> list[Caution]:
 
     They warn of a model that is no better than the baseline, predicts one class for every sample,
     or seldom predicts a rare class; probabilities that are worse than the shares of the classes; a
-    feature that alone predicts the target; a search that ended at a bound or early; columns whose
-    scales differ a hundredfold; duplicates, or samples that look like repeats of others;
-    rows in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and, after
-    ``certify``, outputs that differ from refits or are too ill-conditioned to tell. They do not say
-    that the scores of a model without nested scores are optimistic, since leave-one-out chose it.
+    feature that alone predicts the target, or nearly; a search that ended at a bound or early;
+    columns whose scales differ a hundredfold; duplicates, or samples that look like repeats of
+    others; rows in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and,
+    after ``certify``, outputs that differ from refits or are too ill-conditioned to tell. They do
+    not say that the scores of a model without nested scores are optimistic, since leave-one-out
+    chose it.
 
     Parameters
     ----------
@@ -147,8 +147,9 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     yield from _probabilities(model)
     X = model.table
     telling = _telltales(model)
-    if telling:
-        yield serious("A feature gives the target", remark_on_telltales(telling, isolated))
+    for gives, text in remarks_on_telltales(telling, isolated):
+        title = f"A feature {'gives' if gives else 'nearly gives'} the target"
+        yield (serious if gives else note)(title, text)
     yield from search_cautions(model)
     duplicates = None if X is None or model.units.grouped else remark_on_duplicates(X)
     if duplicates is not None:
@@ -158,14 +159,14 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.closed:
+    if model.closed is not None:
         if model.candidates and not model.units.grouped and duplicates is None:
             yield from near_rows(model.on_scale)
         yield from order_of_rows(model.on_scale)
     yield from _sizes(model)
     scores = model.scores.with_errors
     perfect = scores["accuracy"][0] == 1 if model.classification else scores["r2"][0] > 0.9999
-    if perfect and not telling:
+    if perfect and not any(one.gives for one in telling):
         yield note(
             "Too good",
             f"{'No row is' if model.classification else 'Next to nothing is'} wrong in "
@@ -174,8 +175,8 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         )
 
 
-def _telltales(model: Model) -> list[tuple[str, str]]:
-    """Columns that alone predict the target; none of rows that are not kept."""
+def _telltales(model: Model) -> list[Telltale]:
+    """Columns that alone predict the target, or nearly; none of rows that are not kept."""
     if model.table is None:
         return []
     mask, y = model.has_weight, model.held_out.y
@@ -195,7 +196,8 @@ def near_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     yield note(
         "Rows like repeats of others",
         f"{_quoted(model, of)}. When a row is left out together with {what}, the "
-        f"{SCORES[_key(model)].name} {changes} from {alone} to {together}. If rows belong "
+        f"{SCORES[_key(model)].name} {changes} from {alone} to {together}{model.by_kernels}. "
+        "If rows belong "
         "together, such as repeats or rows of one patient, hold them out together, by groups=...: "
         "the model is then tuned for new groups, and may do better than this.",
     )
@@ -207,6 +209,8 @@ def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     if order is None or order.p_value > _IN_ORDER:
         return
     value, error = model.scores.with_errors[_key(model)]
+    if model.closed is not None and model.by_kernels:  # like with like
+        value = model.closed.scores[_key(model)]
     by_blocks = order.scores[_key(model)]
     worse = value - by_blocks if model.classification else by_blocks - value
     if worse <= 0:  # as for rows that were sorted by a feature
@@ -214,9 +218,10 @@ def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     yield (serious if worse > error else note)(
         "Rows in an order",
         f"{_quoted(model, of)}; by blocks of consecutive rows it is "
-        f"{score(by_blocks, _key(model), 3)} (p = {order.p_value:.3g}): rows near one another in "
-        "the table resemble one another. If they follow one another in time or along a track, or "
-        "come in batches, hold them out together: groups=... or cv=GapKFold(). If the table was "
+        f"{score(by_blocks, _key(model), 3)}{model.by_kernels} (p = {order.p_value:.3g}): rows "
+        "near one another in the table resemble one another. If they follow one another in time "
+        "or along a track, or come in batches, hold them out together: groups=... or "
+        "cv=GapKFold(). If the table was "
         "only sorted by a feature, this is harmless.",
     )
 
@@ -392,7 +397,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
         if risk:
             advice = f" {seldom}For decisions, consider {' or '.join(settings)}."
         elif settings:
-            advice = f" {_remedy(model)}" if 1 - accuracy > _GOOD * (1 - baseline) else ""
+            advice = "" if is_good(model) else f" {_remedy(model)}"
         else:
             weighted = getattr(model.fitted, "class_weight", None) is not None
             advice = " The classes were weighted." if weighted else " The threshold was set for it."

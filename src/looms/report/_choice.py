@@ -13,7 +13,7 @@ from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment, ScoreEstimate
 from looms.optimize._search import Outcome
 from looms.report.model import Model, parameter_name
-from looms.report.scores import quotes_splits
+from looms.report.scores import is_good, quotes_splits
 from looms.report.text import Caution, isolated, note, sentence, serious
 from looms.selection._candidates import bounds_to_tell
 
@@ -31,12 +31,16 @@ def search_cautions(model: Model) -> Iterator[Caution]:
     if tuning is None:
         return
     taken = [model.fitted.best_index_] if shares is None else np.flatnonzero(shares)
+    harmless = model.nested is not None and is_good(model)
+    level, then = (
+        (note, f"; the {model.method} scores are good all the same") if harmless else (serious, "")
+    )
     for k in taken:
         one = candidates[k]
         of = "" if shares is None else f"{isolated(one.name)}: "
         for met in bounds_to_tell(one, candidates):
-            text = f"{of}{isolated(parameter_name(model, met))} {met.remark}."
-            yield serious("Hyper-parameter at a bound", text)
+            text = f"{of}{isolated(parameter_name(model, met))} {met.remark}{then}."
+            yield level("Hyper-parameter at a bound", text)
         if one.outcome in _STOPPED_EARLY:
             yield serious("Search stopped early", sentence(f"{of}{one.outcome.value}."))
         if one.n_failures:
@@ -84,7 +88,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     elif assessment is not None:
         of_candidates = ""
         if folds:
-            verb = "weighed" if model.weighs else "chose among"
+            verb = "weighted" if model.weighs else "chose among"
             of_candidates = f", and {model.candidates_by} {verb} {n_candidates} candidates"
         for name in assessment.scores:
             estimate = assessment.estimate(name)
@@ -107,10 +111,12 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     n = model.n_with_weight
     if n_parameters > 2 and n < _SAMPLES_PER_PARAMETER * n_parameters:
         remedy = {True: " A prior restrained them.", False: " Consider prior=True.", None: ""}
-        yield (note if model.prior else serious)(
+        counted = f" The {model.method} scores, which repeat the tuning, allow for that."
+        yield (note if model.prior or model.nested else serious)(
             "Many hyper-parameters",
             f"{n_parameters} hyper-parameters were tuned on {n} rows, {n / n_parameters:.0f} "
-            f"for each: the criterion itself can be over-fitted.{remedy[model.prior]}",
+            "for each: the criterion itself can be over-fitted."
+            f"{counted if model.nested else ''}{remedy[model.prior]}",
         )
     if not (model.classification or model.nested) and model.rows is not None:
         yield note(

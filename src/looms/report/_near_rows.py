@@ -17,37 +17,45 @@ from looms.lssvm.fit import cross_of
 from looms.report.model import Model
 from looms.units import Units
 
-#: Number of samples held out at once: a sample and those nearest to it.
+#: Most samples held out at once: a sample and those nearest to it.
 TOGETHER = 8
+#: Samples to each of these: a larger hole costs much also where samples are drawn one by one.
+_TO_EACH = 20
 #: Repeats are suspected if the error rises by more than so many standard errors...
 _DISCERNIBLE = 4.0
 #: ...and by this share of what it costs to train on every eighth sample. Where samples are drawn
 #: one by one, a hole among many costs less, also in a smooth function with little noise.
 _SHARE = 0.25
-#: With fewer samples the nearest are too large a part, with still fewer so are clusters; with more
-#: than the last neither is searched.
-_FEWEST, FEWEST, MOST = 20 * TOGETHER, 5 * TOGETHER, 3000
+#: With fewer samples two are too large a part, and so are clusters; more are not searched.
+FEWEST, MOST = 2 * _TO_EACH, 3000
 #: Samples fall into clusters where these are as many times further from one another than the
 #: samples in them, where no cluster has a larger share, and no more samples are by themselves.
 #: Samples that were drawn one by one are one large cluster with some apart.
 _APART, _LARGEST, _ALONE = 1.25, 0.25, 0.1
 
 
+def n_together(n: int) -> int:
+    """Number of samples, of n, that are held out at once: a twentieth, at most 8."""
+    return min(TOGETHER, n // _TO_EACH)
+
+
 def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     """Score if each sample is left out by itself, and with those near to it in the kernel's space.
 
-    These are its cluster, if samples fall into clusters, or the seven nearest. Returns what they
-    are, then both accuracies, or both RMSE. None if the second is no worse than expected for
-    samples drawn one by one; for fewer than 40 samples (160 without clusters) or more than 3000;
-    and for models with members that have no kernel.
+    These are its cluster, if samples fall into clusters, or the seven nearest (with fewer than 160
+    samples fewer: see `n_together`). Returns what they are, then both accuracies, or both RMSE.
+    None if the second is no worse than expected for samples drawn one by one; for fewer than 40
+    samples or more than 3000; and for models without a kernel. Of a stack with other members the
+    kernels are taken.
 
     Notes
     -----
     O(n² log n) and some 2 n³ flops beside the leave-one-out models of the model.
     """
     n = model.n_with_weight
-    if model.rows is None or not model.closed or not FEWEST <= n <= MOST:
+    if model.rows is None or model.closed is None or not FEWEST <= n <= MOST:
         return None
+    model = model.closed
     fitted: Any = model.fitted
     rows, models = np.flatnonzero(fitted.fit_weight_), fitted.left_out()
     distance = _distance(model, training_rows(model.rows, rows, model.pairwise))
@@ -57,14 +65,11 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
         clusters = Units.of_numbers(number)
         what = f"the rest of its cluster (there are {clusters.n_units})"
         left_out[what] = models.outputs(clusters)[0]
-    if n >= _FEWEST:
-        np.fill_diagonal(distance, -np.inf)
-        near = np.argpartition(distance, TOGETHER, axis=1)[:, :TOGETHER]
-        own = near == np.arange(n)[:, None]
-        what = f"the {TOGETHER - 1} rows nearest to it"
-        left_out[what] = models.of_own(near)[own]
-    if not left_out:
-        return None
+    together = n_together(n)
+    np.fill_diagonal(distance, -np.inf)
+    near = np.argpartition(distance, together, axis=1)[:, :together]
+    nearest = f"{together - 1} rows" if together > 2 else "row"
+    left_out[f"the {nearest} nearest to it"] = models.of_own(near)[near == np.arange(n)[:, None]]
     part = np.random.default_rng(0).permutation(n) % TOGETHER
     losses = partial(_losses, model)
     alone = losses(models.outputs(Units.rows(n))[0])
@@ -90,6 +95,7 @@ def scores_held_out(model: Model, numbers: AnyArray, others: AnyArray) -> tuple[
 
     These are accuracies, or RMSE. Both, (n,), are of the samples of positive weight.
     """
+    model = model.closed or model
     models, weight = model.fitted.left_out(), model.held_out.sample_weight[model.has_weight]
     outputs = (models.outputs(Units.of_numbers(each))[0] for each in (numbers, others))
     first, second = (mean_and_error(_losses(model, each), weight)[0] for each in outputs)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from looms._classes import class_indices
+from looms._typing import AnyArray, Array
 from looms.diagnostics._case_deletion import CaseDeletion, loo_margins
 from looms.report.model import Model, residual_sizes
 from looms.report.text import clean
@@ -17,16 +18,17 @@ MOST_SURPRISING, MOST_INFLUENTIAL = 20, 10
 def samples(
     model: Model, deletion: CaseDeletion | None, names: list[str], named_by: str
 ) -> dict[str, Any]:
-    """Samples with the largest residuals, and the most influential others.
+    """Samples with the largest residuals, and the most influential others, `for_their_class`.
 
     ``deletion`` is that of the model, or None.
     """
     loo, n = model.held_out, model.n_with_weight
     size = residual_sizes(model)
-    shown = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
+    shown = _largest(for_their_class(model, size), min(MOST_SURPRISING, n)).tolist()
     of_each = deletion if deletion is not None and deletion.unit == "sample" else None
     if of_each is not None:
-        by_change = np.argsort(-of_each.rms_change, kind="stable")[: min(MOST_INFLUENTIAL, n)]
+        changes = for_their_class(model, of_each.rms_change)
+        by_change = _largest(changes, min(MOST_INFLUENTIAL, n))
         shown += [k for k in by_change.tolist() if k not in shown]
     values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
     if model.classification:
@@ -52,8 +54,29 @@ def samples(
         "rows": rows,
         "n_samples": n,
         "named_by": named_by,
+        "by_kernels": deletion is not None and deletion.by_kernels,
         "criterion": None if of_each is None else of_each.criterion,
     }
+
+
+def for_their_class(model: Model, values: Array) -> Array:
+    """Values of the samples relative to the root mean square in their class, if it is large.
+
+    Those of a class where it is below that of all samples are relative to the latter, so that a
+    class without errors has no large values. Values of a regression stay as they are.
+    """
+    if not model.classification:
+        return values
+    labels, squares = class_indices(model.held_out.y), values**2
+    usual = np.full(len(values), np.nanmean(squares))
+    for label in np.unique(labels[model.has_weight]):
+        members = labels == label
+        usual[members] = np.maximum(usual[members], np.nanmean(squares[members]))
+    return np.asarray(values / np.sqrt(np.where(usual > 0, usual, 1.0)))
+
+
+def _largest(values: Array, n: int) -> AnyArray:
+    return np.argsort(-values, kind="stable")[:n]
 
 
 def groups_left_out(deletion: CaseDeletion | None) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
@@ -25,7 +26,7 @@ from looms.estimators._scored import name_of
 from looms.estimators._warnings import kept_warnings
 from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.report._cautions import near_rows, order_of_rows
-from looms.report._near_rows import FEWEST, MOST, scores_held_out
+from looms.report._near_rows import FEWEST, MOST, TOGETHER, n_together, scores_held_out
 from looms.report.model import Model, model_of
 from looms.report.page import write_check
 from looms.report.text import Caution, note, percent, plain, score, sentence, serious
@@ -35,7 +36,8 @@ from looms.tables._kinds import read_column
 from looms.tables._preprocessor import identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
-from looms.tables._telltales import remark_on_telltales, telltales, why_none
+from looms.tables._telltales import remarks_on_telltales, telltales, why_none
+from looms.tables._ties import may_name_groups, tied
 
 #: Rows that tune the kernel by which rows are compared.
 _TUNED = 500
@@ -102,7 +104,9 @@ class TableCheck(Mapping[str, Any]):
             lines.append(f"{mark} {finding['title']}")
             lines.append(indent("\n".join(wrap(finding["text"], 84)), "  "))
         lines += [] if self["findings"] else ["Nothing was found."]
-        return "\n".join([*lines, *self["not_searched"]])
+        return "\n".join(
+            [*lines, *(line for text in self["not_searched"] for line in wrap(text, 86))]
+        )
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the findings as one HTML page that loads nothing else.
@@ -124,9 +128,9 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     """Findings about a table that make scores misleading, whatever the model.
 
     They are duplicates and near repeats of rows, with what these do to cross-validation; columns
-    that alone predict the target; identifiers, dates, constant columns, words among numbers,
-    columns of mostly gaps or that cannot be read; rows in an order; one class or small classes, and
-    labels that differ only by case.
+    that alone predict the target, or nearly; columns by whose values rows may belong together;
+    identifiers, dates, constant columns, words among numbers, columns of mostly gaps or that cannot
+    be read; rows in an order; one class or small classes, and labels that differ only by case.
 
     Parameters
     ----------
@@ -155,9 +159,10 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     Notes
     -----
     Near repeats and the order of rows are found by the held-out predictions of one kernel, tuned on
-    500 rows: some seconds. Near repeats are looked for among 40 rows or more (160 if they are no
-    clusters) and up to 3000; for the other effects 3000 rows of larger tables are drawn. The other
-    searches take O(n log n) for each column.
+    500 rows: some seconds. Near repeats are looked for among 40 to 3000 rows: up to eight of one
+    another, a twentieth of the rows if that is fewer, and of any number where all rows form
+    clusters. For the other effects 3000 rows of larger tables are drawn. The other searches take
+    O(n log n) for each column.
 
     Examples
     --------
@@ -173,6 +178,8 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     ! A column gives the target
       'bill' (ROC AUC 1.000) alone predicts the target. Is it known before the target is?
       If not, leave it out.
+    Not looked for: more than 4 near repeats of one another, unless all rows form
+    clusters, since there are only 80 rows.
     """
     check_known(task, "task", ("auto", "classification", "regression"))
     found, missing = list[Caution](), list[str]()
@@ -205,13 +212,18 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     columns = [] if issparse(X) else _columns(X, prepare)
     found += [*_of_columns(prepare, columns, numbers), *_of_classes(sizes)]
     if len(sizes) != 1:
+        if not is_grouped(numbers):
+            found += _of_ties(X, prepare, matrix, codes, classes)
         sources, places = prepare.columns_, places_of_gaps(prepare)
         telling = telltales(sources.tolist(), places, matrix, codes, classes)
-        if telling:
-            found.append(serious("A column gives the target", remark_on_telltales(telling)))
+        for gives, text in remarks_on_telltales(telling):
+            title = f"A column {'gives' if gives else 'nearly gives'} the target"
+            found.append((serious if gives else note)(title, text))
         why = why_none(sources.tolist(), matrix, codes, classes)
         missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
-        others = ~np.isin(sources, [one for one, _ in telling])  # with those no row needs another
+        others = ~np.isin(
+            sources, [one.name for one in telling if one.gives]
+        )  # with those no row needs another
         features = matrix[:, others] if others.any() else matrix
         found += _of_rows(matrix, features, codes, numbers, classes, missing)
     values_of = {
@@ -322,6 +334,37 @@ def _of_columns(
         yield note("Columns of mostly gaps", f"Most rows have no value of {listed(empty)}.")
 
 
+def _of_ties(
+    X: Any, prepare: TablePreprocessor, matrix: Matrix, y: AnyArray, classes: bool
+) -> Iterator[Caution]:
+    """Findings on whole numbers whose rows are alike like those of groups."""
+    told = {name for remark in remarks_in(prepare) for name in remark.columns}
+    names = [name for name, kind in prepare.kinds_.items() if kind == "number" and name not in told]
+    places = names if names_in(X) is not None else [int(name[1:]) for name in names]
+    read = zip(names, columns_of(X, places), strict=True)
+    values = {name: read_column(of, name, "number").values for name, of in read}
+    values = {name: of for name, of in values.items() if may_name_groups(of)}
+    if not values:
+        return
+    targets = y[:, None] == np.unique(y) if classes else y[:, None]
+    ranks = rankdata(np.hstack([matrix, targets]), axis=0)
+    sources = np.array([*map(repr, prepare.columns_), *["the target"] * targets.shape[1]])
+    known = set[str]()
+    # What is constant among the rows of each person has fewer values than there are persons.
+    for name in sorted(values, key=lambda name: -len(np.unique(values[name]))):
+        others = sources != repr(name)
+        alike = dict.fromkeys(sources[others][tied(values[name], ranks[:, others])])
+        if alike and repr(name) not in known:
+            known.update(alike)
+            yield note(
+                _TITLES["repeated"],
+                f"Rows that share a value of {name!r} are alike in {listed(alike, 3, str)}, beyond "
+                "what the order of its values explains. If it is a name, such as the number of a "
+                "patient, and only one of the rows is held out, scores are optimistic: hold them "
+                "out together, as groups.",
+            )
+
+
 def _of_classes(sizes: Mapping[Any, int]) -> Iterator[Caution]:
     """A finding on classes of few rows."""
     few = sorted((n, str(label)) for label, n in sizes.items() if n < _FEW_IN_CLASS)
@@ -365,6 +408,11 @@ def _of_rows(
         return
     if not (why or is_grouped(groups)):  # groups are to hold repeats
         yield from near_rows(model, _OF)
+        if n_together(n) < TOGETHER:
+            missing.append(
+                f"Not looked for: more than {n_together(n)} near repeats of one another, unless "
+                f"all rows form clusters, since there are only {n} rows."
+            )
     yield from order_of_rows(model, _OF)
 
 

@@ -38,7 +38,7 @@ from looms.report.text import Caution, clean, plain
 from looms.tables import TablePreprocessor
 
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
-SCHEMA = 4
+SCHEMA = 5
 #: Most samples for which the effect of each is computed: n³ flops and some n×n arrays. On m
 #: landmarks n m² counts.
 MOST_DELETIONS = 1500
@@ -242,12 +242,10 @@ class Facts:
     @cached_property
     def importance(self) -> ImportanceDisplay | None:
         """Importance of the columns; None for a kernel matrix, or if rows are not kept."""
-        model = self.model
-        known = model.members and model.table is not None
-        return ImportanceDisplay.compute(self.estimator) if known else None
+        return None if self.model.table is None else ImportanceDisplay.compute(self.estimator)
 
     @property
-    def _few(self) -> bool:
+    def few(self) -> bool:
         """True if the rows are kept, and few enough for what is computed of each."""
         n = self.model.n_with_weight
         few = n * (self.model.n_landmarks or n) ** 2 <= MOST_DELETIONS**3
@@ -255,14 +253,17 @@ class Facts:
 
     @cached_property
     def deletion(self) -> CaseDeletion | None:
-        """Effect of leaving out each sample, or group; None for many, or fewer than three."""
+        """Effect of leaving out each sample, or group; None for many, or fewer than three.
+
+        Of a stack with other members than kernels it is the effect on its kernels.
+        """
         model, groups = self.model, self.groups
-        if not (self._few and model.closed):
+        if not (self.few and model.closed):
             return None
         labels = model.units.clusters if groups is None else np.asarray(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
             return None
-        criterion = chosen_criterion(model.fitted)
+        criterion = chosen_criterion(model.closed.fitted)
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
         deletion = case_deletion(model.fitted, groups=groups, criterion=criterion)
@@ -280,7 +281,7 @@ class Facts:
     def certified(self) -> Certificate | None:
         """Comparison with refits; None without kernels, or for many samples unless made before."""
         made: Certificate | None = getattr(self.model.fitted, "certificate_", None)
-        few = self._few and self.model.kernels
+        few = self.few and self.model.kernels
         return made or (copy(self.model.fitted).certify() if few else None)
 
     @cached_property
@@ -382,11 +383,11 @@ class Facts:
             shares = {name: relevance[columns[name]].sum() for name in columns}
         names = sorted(columns, key=lambda name: -shares[name])
         value = error = np.full(len(names), np.nan)
-        press, n_samples = np.nan, model.n_landmarks or 0
+        press, n_samples, n_repeats = np.nan, model.n_landmarks or 0, 0
         if importance is not None:
             names, value, error = importance.names, importance.value, importance.standard_error
             press = importance.press if importance.press > 0 else np.nan
-            n_samples = importance.n_samples
+            n_samples, n_repeats = importance.n_samples, importance.n_repeats
         rows = [
             {
                 "name": name,
@@ -398,7 +399,8 @@ class Facts:
             }
             for k, name in enumerate(names[:MOST_FEATURES])
         ]
-        return {"rows": rows, "n_features": len(columns), "n_samples": n_samples}
+        sizes = {"n_samples": n_samples, "n_repeats": n_repeats}
+        return {"rows": rows, "n_features": len(columns), **sizes}
 
     @property
     def _certificate(self) -> dict[str, Any] | None:

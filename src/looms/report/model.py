@@ -17,6 +17,7 @@ from looms._classes import class_indices
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics._case_deletion import loo_margins
+from looms.diagnostics._problem import BY_KERNELS
 from looms.estimators._folds import (
     LEAST_OUTER_FOLDS,
     RowsOfFit,
@@ -83,8 +84,7 @@ class Model:
     pairwise : True if the samples are rows of a kernel matrix, without features.
     table : the samples if they have features; None otherwise, and for rows in blocks.
     n_landmarks : number of landmarks; None if the coefficients belong to all samples.
-    members : least-squares models of a stack, or the model as the only one, with kernel, mu and
-        weight; none for other models, and for stacks that have to be refitted without rows.
+    members : kernel models of a stack, or the model as the only one, with kernel, mu and weight.
     n_members : number of models that are summed, of any kind.
     stacked : True for a stack of models; ``kernel_`` is then that of the largest.
     weighs : True if a stack was asked for and made, also if one model got all the weight.
@@ -126,7 +126,7 @@ class Model:
         self.rows: Matrix | None = fitted.X_fit_
         landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
         self.n_landmarks: int | None = None if landmarks is None else landmarks.shape[0]
-        self.members: tuple[Any, ...] = summed if all(one.closed for one in summed) else ()
+        self.members = tuple(one for one in summed if one.closed)
         self.n_members = len(summed)
         self.stacked = self.n_members > 1
         self.candidates: list[Any] = own("candidates_", [])
@@ -173,10 +173,23 @@ class Model:
         model.scale, model.target = self.transform, self.target
         return model
 
+    @cached_property
+    def closed(self) -> Model | None:
+        """The kernels alone of a stack that has other members, too, for effects of single samples.
+
+        The best kernel if none has weight, None if there is none; otherwise the model itself.
+        """
+        alone = self.fitted._closed
+        if alone is self.fitted or alone is None:
+            return self if alone else None
+        model = Model(alone, alone, self._features)
+        model.scale, model.target = self.scale, self.target
+        return model
+
     @property
-    def closed(self) -> bool:
-        """True if all members have closed forms, for effects of samples and features."""
-        return bool(self.members)
+    def by_kernels(self) -> str:
+        """Words for what is told of `closed`, if that is not the model itself."""
+        return "" if self.closed is self else BY_KERNELS
 
     @property
     def fitted_to(self) -> str:
@@ -227,8 +240,8 @@ class Model:
         each += " of whole groups" * (self.unit == "fold" and self.units.grouped)
         if self.nested and self.nested.whole:
             return f"model selection was repeated without each {each}"
-        verb = "weighed" if self.weighs else "chosen"
-        return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
+        verb = "weighted" if self.weighs else "chosen"
+        return f"candidates were tuned anew without each {each}, and {verb} on the other folds"
 
     @property
     def unbiased_by(self) -> str:

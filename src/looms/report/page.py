@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 from looms._files import write_whole
 from looms._optional import require
 from looms.assessment._result import Assessment
-from looms.report.displays.base import Display
+from looms.report.displays.base import Display, numbers_of
 from looms.report.displays.classes import (
     PrecisionRecallDisplay,
     ReliabilityDisplay,
     RocDisplay,
 )
 from looms.report.displays.errors import OptimismDisplay
+from looms.report.displays.features import MOST_BARS
 from looms.report.displays.samples import KINDS, CaseDeletionDisplay, ResidualsDisplay
 from looms.report.displays.search import (
     CandidatesDisplay,
@@ -297,6 +298,13 @@ def displays_of(facts: Facts) -> dict[str, Display]:
             shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=known)
     else:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
+    columns = facts.importance
+    if (
+        columns is not None
+        and len(columns.names) > MOST_BARS
+        and numbers_of(columns.names) is not None
+    ):
+        shown["features"] = columns
     names = facts.names
     shown["samples"] = CaseDeletionDisplay.compute(estimator, kind="residual", names=names)
     if facts.deletion is not None:
@@ -322,7 +330,7 @@ def picture(name: str, display: Display) -> str:
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
         # The browser has glyphs that matplotlib's font lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        figure = figures.Figure(figsize=(_WIDTH, height), layout="constrained")
+        figure = figures.Figure(figsize=(_WIDTH, height), layout="compressed")
         display.plot(figure.subplots(), **options)
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=nothing)

@@ -25,6 +25,8 @@ MOST_CONFUSED = 12
 _SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
 #: Two classes are unequal if one has more than so many times the rows of the other.
 _UNEQUAL = 2
+#: A model with at most this fraction of the errors of the baseline needs no remedy.
+_GOOD = 0.5
 
 
 def recall_by_class(model: Model) -> tuple[AnyArray, Array]:
@@ -57,6 +59,14 @@ def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
         return None
     worst = int(np.where(seldom, n_predicted / np.maximum(n, 1), np.inf).argmin())
     return worst, int(n_predicted[worst]), int(n[worst])
+
+
+def is_good(model: Model) -> bool:
+    """True if the held-out errors are so far below those of the baseline that no remedy is due."""
+    scores, baselines = model.scores, model.scores.baselines
+    if model.classification:
+        return 1 - scores["accuracy"] <= _GOOD * (1 - baselines["accuracy"])
+    return scores["rmse"] <= _GOOD * baselines["rmse"]
 
 
 def gain_over_mean(model: Model) -> tuple[float, float]:

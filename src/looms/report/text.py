@@ -83,13 +83,16 @@ def score(value: float | None, key: str, digits: int = 4) -> str:
     return percent(value) if unit == "%" else signed(f"{value:{unit}}")
 
 
-def plus_minus(value: float | None, key: str) -> str:
-    """The standard error of a score as text, in its units; two digits, or those of the score."""
+def plus_minus(value: float | None, key: str, *, alone: bool = False) -> str:
+    """The standard error of a score as text, in its units; two digits, or those of the score.
+
+    The sign of a percentage is left to the score before it, unless the error stands ``alone``.
+    """
     if value is None:
         return ""
     unit = SCORES[key].unit if key in SCORES else ""
     if unit == "%":
-        return f"± {100 * value:.1f}"
+        return f"± {100 * value:.1f}{' %' * alone}"
     return f"± {value:{unit}}" if unit else f"± {number(value, 2)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +56,7 @@ class Decided(NamedTuple):
         return cls(rows, outputs, class_shares(outputs, rule.threshold, rule.tie), p)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decisions:
     """Decisions on every row, each by models that have not seen it.
 
@@ -74,6 +74,11 @@ class Decisions:
     wrong: Array
     probabilities: Array | None
     losses: Array | None
+
+    def __repr__(self) -> str:
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        shapes = [f"{name} {np.shape(one)}" for name, one in arrays.items() if one is not None]
+        return f"Decisions with {', '.join(shapes)}"
 
     @classmethod
     def of(cls, rounds: Sequence[Decided], labels: AnyArray) -> Decisions:

@@ -5,12 +5,13 @@ Sources are cited by the keys of docs/references.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from looms._typing import Array
+from looms._scores import mean_and_error
+from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
 
 _NUMBERS = 1 << 20  # in an array of a block
@@ -50,6 +51,51 @@ TARGET_TRANSFORMS = {
     "log": TargetTransform(0.0, np.log, _bounded_exp),
     "log1p": TargetTransform(0.0, np.log1p, lambda z: np.maximum(_bounded_exp(z) - 1.0, 0.0)),
 }
+#: "none" of targets that other transforms admit, too: what is below zero is zero.
+NONNEGATIVE = TargetTransform(0.0, np.array, lambda z: np.maximum(z, 0.0))
+
+
+def best_transform(
+    y: Array, predicted: Mapping[str, Array], weight: Array, groups: AnyArray | None = None
+) -> tuple[str, dict[str, float]]:
+    """Transform of nonnegative targets to fit, and the held-out error of each.
+
+    The one with the smallest error; in the place of "none" with predictions below zero, the best
+    of the others if its mean squared error exceeds that of "none" by no more than one standard
+    error of the paired difference.
+
+    Parameters
+    ----------
+    y : (n,) nonnegative.
+    predicted : by name of the transform, (n_repetitions, n) held-out predictions, NaN if a row is
+        not held out. Those below zero count as zero, as in the model.
+    weight : (n,) positive.
+    groups : (n,) numbers, equal for rows that count as one draw; by default each row is one.
+
+    Returns
+    -------
+    name, errors : the transform, and the root mean square errors by name, in units of ``y``.
+
+    Examples
+    --------
+    >>> y, weight = np.array([0.0, 1.0, 2.0, 8.0]), np.ones(4)
+    >>> plain = [[-0.5, 1.5, 2.0, 6.0]]
+    >>> best_transform(y, {"none": plain, "sqrt": [[0.5, 1.0, 1.5, 6.0]]}, weight)[0]
+    'sqrt'
+    >>> best_transform(y, {"none": plain, "sqrt": [[1.5, 3.0, 3.5, 6.0]]}, weight)[0]
+    'none'
+    """
+    squares = {
+        name: np.nanmean((y - np.maximum(each, 0.0)) ** 2, axis=0)
+        for name, each in predicted.items()
+    }
+    means = {name: float(np.average(each, weights=weight)) for name, each in squares.items()}
+    best = min(means, key=means.__getitem__)
+    if best == "none" and np.less(predicted[best], 0.0).any():
+        other = min((name for name in means if name != best), key=means.__getitem__)
+        excess, error = mean_and_error(squares[other] - squares[best], weight, groups)
+        best = other if excess <= error else best
+    return best, {name: float(np.sqrt(mean)) for name, mean in means.items()}
 
 
 def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
@@ -67,7 +113,8 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
 
     Returns
     -------
-    means : (m,) in units of the target; the outputs themselves if nothing is transformed.
+    means : (m,) in units of the target; the outputs themselves if nothing is transformed, within
+        its range.
 
     Notes
     -----
@@ -79,8 +126,8 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
     >>> smeared_means(TARGET_TRANSFORMS["sqrt"], np.array([2.0]), residuals_of_one)
     array([5.])
     """
-    if transform is TARGET_TRANSFORMS["none"]:
-        return outputs
+    if transform.forward is np.array:
+        return transform.inverse(outputs)
     used = held_out.sample_weight > 0
     residuals, weight = held_out.residuals[used], held_out.sample_weight[used]
     share, step = weight / weight.sum(), max(1, _NUMBERS // len(residuals))
@@ -91,8 +138,8 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
 
 def means_without_own(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
     """`smeared_means` for the output of each row, with the residuals of the other rows, (n,)."""
-    if transform is TARGET_TRANSFORMS["none"]:
-        return outputs
+    if transform.forward is np.array:
+        return transform.inverse(outputs)
     weight, total = held_out.sample_weight, held_out.sample_weight.sum()
     own = weight * transform.inverse(outputs + held_out.residuals)
     rest = total * smeared_means(transform, outputs, held_out) - own

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from looms._number_text import UNSIGNED, number_like
 from looms._optional import require
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Array
 from looms._words import listed, row_name
 from looms.tables._columns import Column
 from looms.tables._kinds import Read
@@ -19,12 +19,17 @@ from looms.tables._kinds import Read
 _FEWEST_ROWS = 20
 #: A text has as good as a different value in every row if there are so many to a row.
 _NEARLY_ALL = 0.9
-#: With so many different values or fewer, rows that share one are not a sign of a group.
-_FEW_VALUES = 20
+#: With so many different values or fewer, rows that share one are not a sign of a group; of persons
+#: there may be fewer.
+_FEW_VALUES, _FEW_PERSONS = 20, 5
 #: Name of a column of whole numbers that may be identifiers.
 _IDENTIFIER = re.compile(
     r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z](?:I[Dd]|No|N[Rr]|Number)$"
     r"|(?i:^(?:patient|person|subject|participant|customer|user)s?$)"
+)
+#: Name of a column of persons.
+_PERSON = re.compile(
+    r"(?i)(?:patient|person|subject|participant|customer|user)[ _.-]?(?:id|no|nr|number)?"
 )
 #: Values up to which decimals in text, such as numbers of versions, may be codes.
 _MOST_CODES = 10
@@ -38,10 +43,12 @@ DATES = {
     "day-first date": ", the day before the month,",
     "month-first date": ", the month before the day,",
 }
+_UNLESS = "; leave it out unless new rows have the same"
 #: What to do, by the topic of a remark.
 ADVICE = {
-    "dates": "; leave it out unless new rows have the same dates, and if rows resemble the next "
-    "ones, hold out windows of time, as GapKFold does",
+    "dates": f"{_UNLESS} dates, and if rows resemble the next ones, hold out windows of time, as "
+    "GapKFold does",
+    "time": f"{_UNLESS} values",
     "identifiers": "; if this is an identifier, which says nothing about new rows, leave it out",
     "repeated": "hold them out together, as groups",
 }
@@ -56,8 +63,8 @@ class Remark(NamedTuple):
 
     Attributes
     ----------
-    topic : "words", "constant", "identifiers of rows", "unclear", "dates", "identifiers" or
-        "repeated".
+    topic : "words", "constant", "identifiers of rows", "unclear", "dates", "identifiers",
+        "repeated" or "time".
     columns : names of the columns.
     text : the sentence, without the advice for its topic.
     """
@@ -190,7 +197,7 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
         if len(n_of) == len(codes):
             alike.append(name)
         elif (
-            len(n_of) > _FEW_VALUES
+            len(n_of) > (_FEW_PERSONS if _PERSON.fullmatch(name) else _FEW_VALUES)
             and n_of[n_of > 1].sum() > len(codes) / 2
             and (of.kind == "category" or is_called_identifier(name) or _in_blocks(codes))
         ):
@@ -210,6 +217,23 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
 def remark_on_identifiers(names: list[str]) -> Remark:
     """Remark on columns with a different value in every row."""
     return Remark("identifiers", names, f"a different value in every row: {listed(names)}")
+
+
+def remark_on_time(columns: Sequence[str], X: Array, windows: Sequence[AnyArray]) -> Remark:
+    """Remark on columns with other values in every window of time, such as dates.
+
+    Parameters
+    ----------
+    columns : names of the columns that the features of ``X`` are made of.
+    X : (n, n_features) without gaps.
+    windows : rows of each.
+    """
+    ends = np.array([[X[rows].min(axis=0), X[rows].max(axis=0)] for rows in windows])
+    low, high = np.sort(ends, axis=0).transpose(1, 0, 2)
+    apart = ((high[:-1] <= low[1:]) & (low[:-1] < low[1:])).all(axis=0)
+    names = list(dict.fromkeys(name for name, of in zip(columns, apart, strict=True) if of))
+    text = "later rows have values beyond all of the fit, since no two windows share any"
+    return Remark("time", names, f"{listed(names)}: {text}")
 
 
 def is_called_identifier(name: str) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.special import comb
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.duplicates import duplicate_groups
@@ -16,6 +17,10 @@ from looms.duplicates import duplicate_groups
 #: A feature gives the classes away above this area under the ROC curve, and a numeric target above
 #: this rank correlation.
 _AREA, _CORRELATION = 0.995, 0.999
+#: A feature nearly does so above these.
+_NEARLY_AREA, _NEARLY_CORRELATION = 0.95, 0.98
+#: Shares of two classes that have a value differ by more than this if they have that area.
+_NEARLY_PTP = 2 * _NEARLY_AREA - 1
 #: With fewer samples, or fewer in a class, chance or an ordinary feature separates the targets.
 _FEWEST, _FEWEST_IN_CLASS = 30, 5
 #: With fewer samples per value of a category, its values may be names of the samples.
@@ -28,20 +33,46 @@ _CHANCE = 1e-3
 _MOST_NAMES = 3
 
 
+class Sign(NamedTuple):
+    """What shows that a column predicts the target.
+
+    Attributes
+    ----------
+    text : the score.
+    gives : False if it only nearly predicts the target.
+    strength : the larger, the more nearly.
+    """
+
+    text: str
+    gives: bool
+    strength: float
+
+
+class Telltale(NamedTuple):
+    """A column that alone predicts the target, and its `Sign`."""
+
+    name: str
+    text: str
+    gives: bool
+    strength: float
+
+
 def telltales(
     sources: Sequence[str],
     gaps: Mapping[str, int],
     X: Matrix,
     y: AnyArray,
     classes: bool,
-) -> list[tuple[str, str]]:
-    """Columns that alone predict the target, and the score that shows it.
+) -> list[Telltale]:
+    """Columns that alone predict the target, or nearly.
 
     For classes: a feature that orders them one after the other, so that the area under the ROC
-    curve of any two neighbors is above 0.995; or a category, or number of few values, nearly all
-    of whose values belong to one class each. For numbers: a feature whose rank correlation with
-    the target is beyond 0.999. Where there are gaps, samples without gaps are also examined
-    alone. Some tables give no telltales: see `why_none`.
+    curve of any two neighbors is above 0.995; a category, or number of few values, nearly all
+    of whose values belong to one class each; or, of two classes, a value that nearly all rows of
+    one have, and next to none of the other, such as zero. For numbers: a feature whose rank
+    correlation with the target is beyond 0.999. An area above 0.95, or a correlation above 0.98,
+    is nearly as much. Where there are gaps, samples without gaps are also examined alone. Some
+    tables give no telltales: see `why_none`.
 
     Parameters
     ----------
@@ -57,17 +88,19 @@ def telltales(
     for k, name in enumerate(sources):
         columns.setdefault(name, []).append(k)
     sign_of = _sign_of_classes if classes else _sign_of_numbers
+    by_chance = classes and len(columns) * _chance_of_area(y) > _CHANCE
     X = X.tocsc() if sparse.issparse(X) else X
     telling = []
     for name, members in columns.items():
         features = {k: _feature(X, k) for k in members}
-        sign = sign_of(list(features.values()), y)
-        if not sign and name in gaps:
+        signs = [sign_of(list(features.values()), y)]
+        if name in gaps:
             known = features.pop(gaps[name]) == 0
             sign = sign_of([feature[known] for feature in features.values()], y[known])
-            sign = f"{sign} where it is known" if sign else ""
-        if sign:
-            telling.append((name, sign))
+            signs.append(sign and sign._replace(text=f"{sign.text} where it is known"))
+        best = max(filter(None, signs), key=lambda sign: sign[1:], default=None)
+        if best and (best.gives or not by_chance):
+            telling.append(Telltale(name, *best))
     return telling
 
 
@@ -94,41 +127,85 @@ def why_none(sources: Sequence[str], X: Matrix, y: AnyArray, classes: bool) -> s
     return ""
 
 
-def remark_on_telltales(
-    telling: Sequence[tuple[str, str]], shown: Callable[[str], str] = repr
-) -> str:
-    """Sentences on `telltales`, of which there are some, with names as they are ``shown``."""
-    names = [f"{shown(name)} ({sign})" for name, sign in telling[:_MOST_NAMES]]
-    more = f" and {len(telling) - _MOST_NAMES} more" if len(telling) > _MOST_NAMES else ""
-    return (
-        f"{', '.join(names)}{more} alone {'predicts' if len(telling) == 1 else 'predict'} the "
-        "target. Is it known before the target is? If not, leave it out."
-    )
+def remarks_on_telltales(
+    telling: Sequence[Telltale], shown: Callable[[str], str] = repr
+) -> Iterator[tuple[bool, str]]:
+    """Sentences on those of `telltales` that give the target, and on those that nearly do.
+
+    Each comes after True if its columns do. Names are as they are ``shown``.
+    """
+    for gives in (True, False):
+        some = [one for one in telling if one.gives == gives]
+        if not gives:
+            some.sort(key=lambda one: -one.strength)
+        names = ", ".join(f"{shown(one.name)} ({one.text})" for one in some[:_MOST_NAMES])
+        more = f" and {len(some) - _MOST_NAMES} more" if len(some) > _MOST_NAMES else ""
+        if some:
+            predict = f"{'' if gives else 'nearly '}{'predicts' if len(some) == 1 else 'predict'}"
+            yield (
+                gives,
+                f"{names}{more} alone {predict} the target. Is it known before the target is? If "
+                "not, leave it out.",
+            )
 
 
-def _sign_of_numbers(columns: list[Array], y: AnyArray) -> str:
-    """The score by which the features of one column give a numeric target, or an empty string."""
+def _sign_of_numbers(columns: list[Array], y: AnyArray) -> Sign | None:
+    """The score by which the features of one column give a numeric target."""
     if len(y) < _FEWEST:
-        return ""
+        return None
     value = max(_rank_correlation(column, y) for column in columns)
-    return f"rank correlation {value:.4f}" if value > _CORRELATION else ""
+    if value <= _NEARLY_CORRELATION:
+        return None
+    return Sign(f"rank correlation {value:.4f}", value > _CORRELATION, value)
 
 
-def _sign_of_classes(columns: list[Array], labels: AnyArray) -> str:
-    """The score by which the features of one column give the class, or an empty string."""
+def _sign_of_classes(columns: list[Array], labels: AnyArray) -> Sign | None:
+    """The score by which the features of one column give the class."""
     n_in_class = np.bincount(labels)
     if len(labels) < _FEWEST or len(n_in_class) < 2 or n_in_class.min() < _FEWEST_IN_CLASS:
-        return ""
-    value = max(_least_area(column, labels) for column in columns)
-    if value > _AREA:
-        return f"ROC AUC {value:.3f}"
-    return "each of its values is of one class" if _parts(columns, labels) else ""
+        return None
+    area = max(_least_area(column, labels) for column in columns)
+    if area > _AREA:
+        return Sign(f"ROC AUC {area:.3f}", True, area)
+    right = _share_right(columns, labels)
+    if right > _AREA:
+        return Sign("each of its values is of one class", True, right)
+    with_value = max((_of_one_value(column, labels) for column in columns), key=np.ptp)
+    if np.ptp(with_value) > _NEARLY_PTP and min(*with_value, *(1 - with_value)) < 1 - _AREA:
+        first, second = (f"{100 * share:.1f} %" for share in sorted(with_value, reverse=True))
+        text = f"one of its values is that of {first} of one class and {second} of the other"
+        return Sign(text, True, float(1 + np.ptp(with_value)) / 2)
+    if area > _NEARLY_AREA:
+        return Sign(f"ROC AUC {area:.3f}", False, area)
+    if right > _NEARLY_AREA:
+        return Sign("nearly each of its values is of one class", False, right)
+    return None
+
+
+def _of_one_value(column: Array, labels: AnyArray) -> Array:
+    """Shares of two classes that have the value by which they differ most; (0, 0) of more."""
+    sizes = np.bincount(labels)
+    if len(sizes) > 2:
+        return np.zeros(2)
+    values = np.unique(column, return_inverse=True)[1]
+    shares = np.zeros((values.max() + 1, 2))
+    np.add.at(shares, (values, labels), 1)
+    shares /= sizes
+    return np.asarray(shares[np.ptp(shares, axis=1).argmax()])
 
 
 def _chance_of_order(labels: AnyArray) -> float:
     """Probability that a column of different numbers orders two classes, the others apart."""
     sizes = np.sort(np.bincount(labels))
     return float(2.0 / comb(sizes[0] + sizes[-1], sizes[0]))
+
+
+def _chance_of_area(labels: AnyArray) -> float:
+    """Probability that a column of numbers nearly orders two classes, the others apart."""
+    sizes = np.sort(np.bincount(labels))
+    few, many = sizes[0], sizes[-1]
+    deviation = np.sqrt((few + many + 1) / (12 * few * many))
+    return float(2.0 * norm.sf((_NEARLY_AREA - 0.5) / deviation))
 
 
 def _feature(X: Matrix, k: int) -> Array:
@@ -148,26 +225,29 @@ def _least_area(column: Array, labels: AnyArray) -> float:
         ranks = rankdata(np.concatenate([low, high]))[len(low) :]
         wins = ranks.sum() - len(high) * (len(high) + 1) / 2
         least = min(least, float(wins / (len(low) * len(high))))
-        if least < _AREA:
+        if least < _NEARLY_AREA:
             break
     return least
 
 
-def _parts(columns: list[Array], labels: AnyArray) -> bool:
-    """True if the values of a number, or of a category in zeros and ones, separate the classes."""
+def _share_right(columns: list[Array], labels: AnyArray) -> float:
+    """Share of rows, of the class with the smallest, whose value has more rows of no other class.
+
+    Values are those of a number, or of a category in zeros and ones; 0 if there are too many.
+    """
     codes = np.stack(columns, axis=1)
     if len(columns) > 1 and not np.isin(codes, (0, 1)).all():
-        return False
+        return 0.0
     # Rows of zeros, of a rare value, are equal, too.
     value = duplicate_groups(codes)
     n_values = int(value.max()) + 1
     if len(labels) < _PER_CATEGORY * n_values:
-        return False
+        return 0.0
     counts = np.zeros((n_values, labels.max() + 1))
     np.add.at(counts, (value, labels), 1)
     right = np.zeros(labels.max() + 1)
     np.add.at(right, counts.argmax(axis=1), counts.max(axis=1))
-    return bool((right > _AREA * np.bincount(labels)).all())
+    return float((right / np.bincount(labels)).min())
 
 
 def _rank_correlation(column: Array, y: Array) -> float:

@@ -5,10 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from inspect import signature
+from textwrap import fill
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from looms._optional import require
+from looms._typing import Array
 from looms.report.text import short
+
+#: Labels of a legend for which there is room among the curves.
+_MOST_LABELS = 2
+#: Characters in a line of the label of an axis.
+_LINE = {"x": 56, "y": 40}
 
 
 class Display(ABC):
@@ -41,15 +50,22 @@ class Display(ABC):
         """
         if ax is None:
             pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot", "plot")
-            _, ax = pyplot.subplots(layout="constrained")
+            _, ax = pyplot.subplots(layout="compressed")
         self.ax_, self.figure_ = ax, ax.figure
         self._draw(ax, **options)
         ax.spines[["top", "right"]].set_visible(False)
         if ax.get_legend_handles_labels()[0]:
-            legend = ax.legend(loc=self.legend_place, fontsize="small", frameon=False)
+            legend = ax.legend(**self._legend(ax), fontsize="small", frameon=False)
             for text in legend.get_texts():
                 text.set_parse_math(False)
         return self
+
+    def _legend(self, ax: Any) -> dict[str, Any]:
+        """Place of the legend: beside several curves, if the layout makes room for it."""
+        n_labels = len(ax.get_legend_handles_labels()[0])
+        if n_labels > _MOST_LABELS and ax.figure.get_layout_engine() is not None:
+            return {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        return {"loc": self.legend_place}
 
     @abstractmethod
     def _draw(self, ax: Any) -> None:
@@ -91,20 +107,36 @@ def ink() -> Any:
     return require("matplotlib", "A display", "plot").rcParams["text.color"]
 
 
-def label_ticks(ax: Any, names: Sequence[str]) -> None:
-    """Label the rows of an axis, the first on top; a dollar sign does not start a formula."""
+def numbers_of(names: Sequence[str]) -> Array | None:
+    """The numbers that all names are, such as wavelengths; None if some are not, or are alike."""
+    try:
+        numbers = np.array([float(name) for name in names])
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() and len(set(numbers)) == len(names) else None
+
+
+def label_ticks(ax: Any, names: Sequence[str], **options: int) -> None:
+    """Label the rows of an axis, the first on top; a dollar sign does not start a formula.
+
+    ``options`` are those of `short`.
+    """
     places = range(len(names))
-    ax.set_yticks(places, labels=[short(name) for name in names], parse_math=False)
+    ax.set_yticks(places, labels=[short(name, **options) for name in names], parse_math=False)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
 
 
 def label_axes(ax: Any, x: str, y: str | None = None) -> None:
-    """Label the axes; a dollar sign does not start a formula."""
-    ax.set_xlabel(x, parse_math=False)
+    """Label the axes, long labels in lines; a dollar sign does not start a formula.
+
+    Beside names of rows, that of x ends where the axis does, and may begin below the names.
+    """
+    place = "center" if ax.spines["left"].get_visible() else "right"
+    ax.set_xlabel(fill(x, _LINE["x"]), loc=place, parse_math=False)
     if y is not None:
-        ax.set_ylabel(y, parse_math=False)
+        ax.set_ylabel(fill(y, _LINE["y"]), parse_math=False)
 
 
 def unit_square(ax: Any) -> None:

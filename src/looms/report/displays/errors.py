@@ -59,6 +59,11 @@ class OptimismDisplay(Display):
         score : str, default=None
             One of its scores; by default the first.
         """
+        if not isinstance(assessment, Assessment):
+            raise TypeError(
+                f"{cls.__name__} draws an Assessment, which looms.assess(model, X, y) makes; got "
+                f"{type(assessment).__name__}."
+            )
         name = assessment.scores[0] if score is None else score
         if name not in assessment.scores:
             raise ValueError(f"score must be one of {', '.join(assessment.scores)}; got {score!r}.")
@@ -69,7 +74,7 @@ class OptimismDisplay(Display):
         ]
         if not pairs:
             raise ValueError(
-                "The assessment has no leave-one-out scores; only looms models have them."
+                "The assessment has no held-out scores of training rows, which looms models have."
             )
         loo, outer = np.array(pairs).T
         return cls(loo=loo, outer=outer, score=name)

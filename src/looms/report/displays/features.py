@@ -1,42 +1,45 @@
-"""Importance of every feature: leave-one-out residuals without it, and relevances of ARD."""
+"""Importance of every column by permutation of held-out rows, and relevances of ARD."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from looms._typing import Array, Matrix
+from looms._checks import check_count
+from looms._threads import blas_threads
+from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
-from looms.report.displays.base import ModelDisplay, ink, label_ticks
-from looms.report.model import (
-    model_of,
-    relevances,
-    sampled_rows,
-)
-from looms.selection._subsamples import log2_mu_shift
+from looms.lssvm.features import has_few_features
+from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks, numbers_of
+from looms.report.model import Model, model_of, relevances, sampled_rows
 
-_FLOPS = 1.5e10  # of all factorizations: a second or two on one thread
+#: Kernel values between permuted rows and those of the fit: a second or two on one thread.
+_VALUES = 1.5e8
+_MOST_REPEATS = 5
+#: Columns drawn as bars.
+MOST_BARS = 20
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ImportanceDisplay(ModelDisplay):
-    """Rise of PRESS without each column of a table, the largest on top, with standard errors.
+    """Rise of the held-out error when a column is permuted, the largest on top.
 
-    ``plot(max_features=20)`` draws at most so many, from the top.
+    ``plot(max_features=20)`` draws at most so many, from the top, with standard errors. More
+    columns whose names are numbers, such as wavelengths, are all drawn along these numbers.
 
     Parameters
     ----------
     names : names of the columns examined.
-    value : (n_columns,) rise of PRESS, the mean squared leave-one-out residual, when the
-        column is held at its mean, or at zero if sparse. Negative if the model does better
-        without it.
+    value : (n_columns,) rise of PRESS, the mean squared held-out residual, when the values of the
+        column are permuted among the rows. Negative if the model does better with wrong values.
     standard_error : (n_columns,) standard error of the rise, which is a mean over samples.
-    press : PRESS with all columns.
-    n_samples : number of samples it was computed on.
+    press : PRESS with all columns as they are.
+    n_samples, n_repeats : numbers of samples that were permuted, and of permutations.
     n_columns : number of columns of the table, of which only some may be examined.
 
     Examples
@@ -48,7 +51,7 @@ class ImportanceDisplay(ModelDisplay):
     >>> model = KernelClassifier().fit(data.data, data.target)
     >>> display = ImportanceDisplay.from_estimator(model)
     >>> display.names[0], display.ax_.get_xlabel()
-    ('petal length (cm)', 'rise of PRESS without it')
+    ('petal length (cm)', 'rise of PRESS when permuted')
     """
 
     names: list[str]
@@ -56,6 +59,7 @@ class ImportanceDisplay(ModelDisplay):
     standard_error: Array
     press: float
     n_samples: int
+    n_repeats: int
     n_columns: int
 
     @classmethod
@@ -63,41 +67,51 @@ class ImportanceDisplay(ModelDisplay):
         cls,
         estimator: Any,
         *,
+        n_repeats: int | None = None,
         n_samples: int | None = None,
         max_columns: int = 60,
         random_state: int = 0,
     ) -> Self:
-        r"""Rise of the leave-one-out error when a column carries no information.
+        r"""Rise of the held-out error when a column tells nothing of its row.
 
-        .. math:: \frac{1}{\sum_i ζ_i} \sum_i ζ_i \bigl(r_i^{(k)\,2} - r_i^2\bigr)
+        .. math:: \frac{1}{\sum_i ζ_i} \sum_i ζ_i \bigl((y_i - f^{(-i)}(x_i'))^2
+                  - (y_i - f^{(-i)}(x_i))^2\bigr)
 
-        with r the leave-one-out residuals, and r⁽ᵏ⁾ those when all features made from column k are
-        held at their means, or at zero if sparse. The hyper-parameters stay the same: if they were
-        tuned without the column, they might make up for some of the rise, and correlated columns
-        stand in for each other.
+        where :math:`x_i'` is the row with the value of the column in another row [B01 section 10].
+        All features that were made from a column are permuted together. The model is that without
+        the row, or without its group or the fold that the model was tuned by. In a stack with
+        estimators of scikit-learn, such as the boosted trees of the default, it is the stack
+        without one of their folds. Nothing is fitted: models of kernels are in closed form, and
+        those of estimators were kept by the fit. The hyper-parameters stay the same. Correlated
+        columns stand in for each other, and a permuted row may be unlike any of the table.
 
         Parameters
         ----------
+        estimator : estimator
+            A fitted looms model, a pipeline that ends in one, or a search with such a
+            ``best_estimator_``.
+        n_repeats : int, default=None
+            Number of permutations; by default up to 5, if 1.5·10⁸ kernel values allow.
         n_samples : int, default=None
-            Number of samples drawn, m; by default all, or as many as cost about 1.5·10¹⁰ flops.
-            On a few of many samples other hyper-parameters might be better, and a column may then
-            seem to do harm.
+            Number of samples permuted, drawn by class; by default all, or as many as take 1.5·10⁸
+            kernel values.
         max_columns : int, default=60
             Number of columns examined: those whose features have the largest variance, or the
             largest relevance for an ARD kernel.
         random_state : int, default=0
-            Draws the samples.
+            Draws the samples and the permutations.
 
         Raises
         ------
+        TypeError
+            If the estimator contains no looms model.
         ValueError
             For a precomputed kernel, which has no features, or rows in blocks, which are not kept.
 
         Notes
         -----
-        Every column takes a kernel matrix and a factorization with inverse of m samples, m³ flops
-        beside the kernel, for each model of a stack. For a model on landmarks, the values are
-        those of the whole kernel on the samples drawn.
+        A permutation of a column takes n_samples × n kernel values for each kernel, or n_samples ×
+        m on m landmarks, after n³ flops for the models without each unit, or 3 n m².
 
         Examples
         --------
@@ -111,48 +125,44 @@ class ImportanceDisplay(ModelDisplay):
         """
         model = model_of(estimator)
         if model.pairwise:
-            raise ValueError(
-                "A precomputed kernel has no features that could be held at their means."
-            )
-        if not model.closed:
-            raise TypeError(
-                f"{cls.__name__} needs a kernel model, got {type(model.fitted).__name__}."
-            )
+            raise ValueError("A precomputed kernel has no features that could be permuted.")
+        for name, given in (("n_repeats", n_repeats), ("n_samples", n_samples)):
+            if given is not None:
+                check_count(given, name)
         fitted, columns = model.fitted, model.columns
         names = list(columns)
         if len(names) > max_columns:
             worth = relevances(model)
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
-        if n_samples is None:
-            n_fits = (1 + len(names)) * len(model.members)
-            n_samples = int(np.cbrt(_FLOPS / n_fits))
-        rows = sampled_rows(model, n_samples, random_state)
-        X, shift = fitted.X_fit_[rows], log2_mu_shift(model.n_with_weight, len(rows))
-        together, units, y = (
-            model.units.clusters[rows],
-            model.units.among(rows),
-            fitted.loo_.y[rows],
-        )
-        zeta = fitted.fit_weight_[rows] * (len(rows) / fitted.fit_weight_[rows].sum())
+        affordable = _VALUES / (max(1, sum(map(_width_on(model), model.members))) * len(names))
+        rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
+        left_out, units = fitted.left_out(), fitted._units_at_hand
+        place = np.searchsorted(np.flatnonzero(fitted.fit_weight_), rows)
+        tested = units.own[place] >= 0  # no model tests those in gaps of windows
+        rows, place = rows[tested], place[tested]
+        repeats = n_repeats or int(np.clip(affordable / len(rows), 1, _MOST_REPEATS))
+        y = fitted.loo_.y[rows].reshape(len(rows), -1)
+        X, rng = fitted.X_fit_[rows], np.random.default_rng(random_state)
+        orders = [rng.permutation(len(rows)) for _ in range(repeats)]
 
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""
-            outputs = np.zeros((len(rows), *y.shape[1:])).reshape(len(rows), -1)
-            for one in model.members:
-                fresh = one.anew(one.mu * 2.0**shift)
-                try:
-                    left_out = fresh.left_out(X, y, zeta, fitted.fit_intercept_)
-                    outputs += one.weight * np.nanmean(left_out.outputs(units), axis=0)
-                except NotPositiveDefiniteError:
-                    return np.full(len(rows), np.nan)
-            residuals = y.reshape(outputs.shape) - outputs
-            return np.asarray(np.square(residuals).mean(axis=1))
+            try:
+                with blas_threads(model.n_with_weight):
+                    return np.asarray(np.square(y - left_out.own(X, place, units)).mean(axis=1))
+            except NotPositiveDefiniteError:
+                return np.full(len(rows), np.nan)
 
         share = fitted.fit_weight_[rows] / fitted.fit_weight_[rows].sum()
         base = squares(X)
-        changes = [squares(_at_means(X, columns[name])) - base for name in names]
+        changes = [
+            np.mean([squares(_permuted(X, columns[name], order)) for order in orders], axis=0)
+            - base
+            for name in names
+        ]
         rise = np.array([share @ change for change in changes])
+        together = model.units.clusters[rows]
         order = np.argsort(-rise, kind="stable")
         return cls(
             names=[names[k] for k in order],
@@ -162,31 +172,53 @@ class ImportanceDisplay(ModelDisplay):
             ),
             press=float(share @ base),
             n_samples=len(rows),
+            n_repeats=repeats,
             n_columns=len(columns),
         )
 
-    def _draw(self, ax: Any, *, max_features: int = 20) -> None:
+    def _draw(self, ax: Any, *, max_features: int = MOST_BARS) -> None:
+        places = numbers_of(self.names)
+        if places is not None and len(places) > max_features:
+            style = {"fmt": "none", "ecolor": ink(), "elinewidth": 0.6}
+            ax.errorbar(places, self.value, self.standard_error, **style)
+            ax.vlines(places, 0, self.value, color="C0", linewidth=1.5)
+            ax.axhline(0, color=ink(), linewidth=0.6)
+            label_axes(ax, "column", "rise of PRESS when permuted")
+            return
         shown = slice(max_features)
         value, error = self.value[shown], self.standard_error[shown]
         ax.barh(range(len(value)), value, height=0.62, color="C0")
         ax.errorbar(value, range(len(value)), xerr=error, fmt="none", ecolor=ink(), elinewidth=0.8)
         label_ticks(ax, self.names[shown])
-        ax.set_xlabel("rise of PRESS without it")
+        ax.set_xlabel("rise of PRESS when permuted")
 
 
 #: The same under its own name, for the values without a drawing.
 feature_importance = ImportanceDisplay.compute
 
 
-def _at_means(X: Matrix, features: list[int]) -> Matrix:
-    """The samples with some features at their means, or at zero if sparse."""
+def _width_on(model: Model) -> Callable[[Any], int]:
+    """Function of a member: the numbers that its output of a row is made of."""
+
+    def width(member: Any) -> int:
+        if member.landmarks is not None:
+            return len(member.landmarks)
+        few = has_few_features(member.kernel, model.rows)
+        return int(model.fitted.n_features_in_ if few else model.n_with_weight)
+
+    return width
+
+
+def _permuted(X: Matrix, features: list[int], order: AnyArray) -> Matrix:
+    """The samples with some features of others."""
     if sparse.issparse(X):
         keep = np.ones(X.shape[1])
         keep[features] = 0.0
-        return (X @ sparse.diags_array(keep)).tocsr()
-    held = X.copy()
-    held[:, features] = X[:, features].mean(axis=0)
-    return held
+        parts = X @ sparse.diags_array(keep), X[order] @ sparse.diags_array(1.0 - keep)
+        return (parts[0] + parts[1]).tocsr()
+    changed = X.copy()
+    changed[:, features] = X[order][:, features]
+    return changed
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -234,7 +266,7 @@ class RelevanceDisplay(ModelDisplay):
             )
         return cls(names=model.features, relevance=relevance)
 
-    def _draw(self, ax: Any, *, max_features: int = 20) -> None:
+    def _draw(self, ax: Any, *, max_features: int = MOST_BARS) -> None:
         order = np.argsort(-self.relevance, kind="stable")[:max_features]
         ax.barh(range(len(order)), self.relevance[order], height=0.62, color="C0")
         label_ticks(ax, [self.names[k] for k in order])

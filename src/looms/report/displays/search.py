@@ -25,6 +25,7 @@ from looms.selection._subsamples import log2_mu_shift
 
 _MARGIN = 2.0  # log₂ units shown beyond the path
 _LEAST_WIDTH = 8.0
+_LONGEST = 36  # characters of the name of a candidate
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -232,7 +233,8 @@ class CriterionHistoryDisplay(ModelDisplay):
 class CandidatesDisplay(ModelDisplay):
     """Held-out losses of the candidates, the best on top, with the chosen one marked.
 
-    ``plot(max_candidates=20)`` draws at most so many, the best.
+    ``plot(max_candidates=20)`` draws at most so many, the best, by kernel, and by criterion if they
+    have several.
 
     Parameters
     ----------
@@ -282,7 +284,9 @@ class CandidatesDisplay(ModelDisplay):
         for place, k in enumerate(order):
             ax.axhline(place, color=ink(), linewidth=0.4, linestyle=":", zorder=0)
             ax.plot(loss[k], place, "o", color="C1" if k == self.chosen else "C0", markersize=7)
-        label_ticks(ax, [self.names[k] for k in order])
+        names = [self.names[k] for k in order]
+        kernels, criteria = zip(*(name.rpartition(", ")[::2] for name in names), strict=True)
+        label_ticks(ax, names if len(set(criteria)) > 1 else kernels, longest=_LONGEST)
         label_axes(ax, self.loss_name)
 
 

@@ -1,0 +1,40 @@
+"""Scores of new rows, whose targets must be known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from looms._checks import check_target
+
+
+class KnownTargets:
+    """Base class of models whose `score` says of targets with gaps what `fit` says.
+
+    It stands before the mixin of scikit-learn that has the score.
+    """
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score of the predictions for new rows: accuracy for classes, R² for numbers.
+
+        Parameters
+        ----------
+        X : as for `predict`
+            New rows.
+        y : array-like of shape (n_samples,), or (n_samples, n_targets) for several targets
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            Larger is better.
+
+        Raises
+        ------
+        ValueError
+            If rows have no target: they are to be left out.
+        """
+        check_target(y)
+        score: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+        return score
