@@ -226,7 +226,7 @@ def assess(
     >>> bool(result.mean["balanced_accuracy"] > 0.9)
     True
     >>> list(result.table.columns[:6])
-    ['n_train', 'n_test', 'balanced_accuracy', 'roc_auc', 'loo_balanced_accuracy', 'loo_roc_auc']
+    ['n_train', 'n_test', 'balanced_accuracy', 'roc_auc', 'log_loss', 'loo_balanced_accuracy']
     """
     experiment = Experiment.of(
         *(estimator, X, y, n_splits, test_size, scoring),

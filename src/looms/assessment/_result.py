@@ -112,7 +112,7 @@ class Assessment:
     >>> X, y = load_iris(return_X_y=True)
     >>> result = looms.assess(looms.KernelClassifier(), X, y, n_splits=5, random_state=0)
     >>> result.scores, len(result.table)
-    (('balanced_accuracy', 'accuracy'), 5)
+    (('balanced_accuracy', 'accuracy', 'log_loss'), 5)
     >>> bool(result.mean["balanced_accuracy"] > 0.9)
     True
     """
