@@ -1,34 +1,44 @@
-"""One pool of BLAS threads at a time.
+"""One pool of BLAS threads at a time, and no OpenMP threads on small tables.
 
 NumPy and SciPy wheels each bring a BLAS with its own threads. Waiting threads of one
 spin and take cores from the other: at n = 1000 on two cores, evaluating a criterion
 with both pools awake took twice as long. The factorizations are SciPy's, so its pool
 is kept and the others are limited to one thread. Below a few hundred samples, threads
 cost more than they bring, and all pools are limited to one.
+
+Boosted trees and other estimators of scikit-learn use OpenMP, whose threads spin at the end
+of every loop until the last of them is there. If another process is on its core, that takes
+a slice of time for each node of a tree: PLACE
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-_SMALL = 800
+#: Numbers of rows below which BLAS and OpenMP have one thread.
+_SMALL, _SMALL_FOR_OPENMP = 800, 10_000
 
 
-@cache
-def _libraries() -> dict[str, Any]:
-    """Every BLAS of the process, by the path of its file."""
+def _libraries(user_api: str = "blas") -> dict[str, Any]:
+    """Every BLAS of the process, or every OpenMP, by the path of its file."""
+    loaded = _loaded(len(sys.modules))  # a library comes with a module
+    return {one.filepath: one for one in loaded if one.user_api == user_api}
+
+
+@lru_cache(maxsize=1)
+def _loaded(n_modules: int) -> list[Any]:
     import scipy.linalg  # noqa: F401  (its BLAS must be loaded to be found)
 
-    controller = ThreadpoolController().select(user_api="blas")
-    return {library.filepath: library for library in controller.lib_controllers}
+    return list(ThreadpoolController().lib_controllers)
 
 
 @contextmanager
@@ -54,6 +64,25 @@ def blas_threads(n_samples: int) -> Iterator[None]:
         with _LOCK:
             for path in paths:
                 _release(path, holder)
+
+
+@contextmanager
+def openmp_threads(n_samples: int) -> Iterator[None]:
+    """Context in which OpenMP has one thread on small problems.
+
+    The number of threads is only ever lowered. It belongs to the Python thread that enters, which
+    must be the one that leaves: work in other threads enters a context of its own. Zero samples
+    stand for work that runs in parallel to other work.
+    """
+    libraries = _libraries("openmp").values() if n_samples < _SMALL_FOR_OPENMP else ()
+    before = [(library, library.get_num_threads()) for library in libraries]
+    for library, _ in before:
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library, n_threads in before:
+            library.set_num_threads(n_threads)
 
 
 def available_threads() -> int:
