@@ -163,7 +163,7 @@ def openmp():
     return set(pools("openmp").values())
 
 
-@pytest.mark.parametrize(("n_samples", "inside"), [(0, 1), (9_000, 1), (10_000, 2)])
+@pytest.mark.parametrize(("n_samples", "inside"), [(0, 1), (10_000, 1), (10_001, 2)])
 def test_openmp_has_one_thread_on_small_problems(n_samples, inside):
     with openmp_threads(n_samples):
         assert openmp() == {inside}

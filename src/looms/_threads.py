@@ -9,8 +9,8 @@ scikit-learn have threads of OpenMP, which spin at the end of every loop.
 If another process is on the core of a thread, the others spin until it is its turn. On two
 cores with other work, two threads took 5 to 50 times as long as one for a criterion at
 n = 1000 and 5 times at 2000, and for boosted trees 25 times at n = 1000 and 9 times at
-10,000. On idle cores two threads at best halve such times, which are below a second. So on
-fewer rows than some thousand there is one thread.
+10,000. On idle cores two threads at best halve such times, which are below a second. So
+up to some thousand rows there is one thread.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-#: Numbers of rows below which BLAS and OpenMP have one thread.
-_SMALL, _SMALL_FOR_OPENMP = 2000, 10_000
+#: Most rows for which BLAS has one thread, and OpenMP.
+_FEW, _FEW_FOR_OPENMP = 2000, 10_000
 
 
 def _libraries(user_api: str = "blas") -> dict[str, Any]:
@@ -52,7 +52,7 @@ def blas_threads(n_samples: int) -> Iterator[None]:
     lowers it and the last one out restores it, library by library.
     """
     paths = [*_libraries()]
-    if n_samples >= _SMALL:
+    if n_samples > _FEW:
         idle = [path for path in paths if not _is_scipys(path)]
         # A BLAS that SciPy shares with others, as conda's, is the only one there is.
         paths = idle if len(idle) < len(paths) else []
@@ -76,7 +76,7 @@ def openmp_threads(n_samples: int) -> Iterator[None]:
     must be the one that leaves: work in other threads enters a context of its own. Zero samples
     stand for work that runs in parallel to other work.
     """
-    libraries = _libraries("openmp").values() if n_samples < _SMALL_FOR_OPENMP else ()
+    libraries = _libraries("openmp").values() if n_samples <= _FEW_FOR_OPENMP else ()
     before = [(library, library.get_num_threads()) for library in libraries]
     for library, _ in before:
         library.set_num_threads(1)
