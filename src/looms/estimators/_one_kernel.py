@@ -79,7 +79,7 @@ class LeastSquares:
     def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
         """Number of landmarks for the rows ``X``, or "auto"; None for the whole kernel matrix."""
         model, kernel, n = self.model, as_kernel(self.model.kernel), X.shape[0]
-        few = has_few_features(kernel, X) and not isinstance(X, RowBlocks)
+        few = has_few_features(kernel, X.shape) and not isinstance(X, RowBlocks)
         whole = n <= FULL_ROWS or kernel.pairwise or few
         if model.n_landmarks is None or (model.n_landmarks == "auto" and whole):
             return None
@@ -94,7 +94,9 @@ class LeastSquares:
 
     def arrays_for(self, X: Matrix | RowBlocks) -> float:
         """Arrays of the size of the kernel matrix that a fit to ``X`` has in memory at once."""
-        if self.landmarks_for(X) is not None or has_few_features(as_kernel(self.model.kernel), X):
+        if self.landmarks_for(X) is not None or has_few_features(
+            as_kernel(self.model.kernel), X.shape
+        ):
             return 0.0
         if self.model.mu is not None:
             return GIVEN
@@ -103,7 +105,7 @@ class LeastSquares:
     def operations_for(self, X: Matrix | RowBlocks) -> float:
         """Floating-point operations of a fit to ``X``, very roughly."""
         m, n, given = self.landmarks_for(X), float(X.shape[0]), self.model.mu is not None
-        if has_few_features(as_kernel(self.model.kernel), X):
+        if has_few_features(as_kernel(self.model.kernel), X.shape):
             return 0.0
         if m is None:
             return (1.0 if given else OPERATIONS_OF_SEARCH) * n**3
