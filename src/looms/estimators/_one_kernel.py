@@ -94,9 +94,8 @@ class LeastSquares:
 
     def arrays_for(self, X: Matrix | RowBlocks) -> float:
         """Arrays of the size of the kernel matrix that a fit to ``X`` has in memory at once."""
-        if self.landmarks_for(X) is not None or has_few_features(
-            as_kernel(self.model.kernel), X.shape
-        ):
+        few = has_few_features(as_kernel(self.model.kernel), X.shape)
+        if few or self.landmarks_for(X) is not None:
             return 0.0
         if self.model.mu is not None:
             return GIVEN
