@@ -378,7 +378,7 @@ def machine(blocks, y):
     return projection.coef, e, *projection.slopes(units, e)
 
 
-def wait_until(condition, seconds=180):
+def wait_until(condition, seconds=600):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

@@ -1076,6 +1076,49 @@ def test_the_limit_can_be_raised(tmp_path):
     load_model(tmp_path / "m.skops", max_bytes=10**7)
 
 
+def wide_table(n_rows, n_columns, texts=0):
+    """A table of which the last columns hold texts, some rare or lacking, and two classes."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(n_rows, n_columns)).cumsum(axis=1)
+    table = pd.DataFrame(numbers, columns=[f"wave {k}" for k in range(n_columns)])
+    for name in table.columns[n_columns - texts :]:
+        values = np.array([*"abcdefgh", None], dtype=object)
+        table[name] = values[rng.integers(0, 9, n_rows)]
+    middle = numbers[:, n_columns // 2]
+    return table, np.where(middle + middle.std() * rng.normal(size=n_rows) > 0, "yes", "no")
+
+
+def test_columns_are_arrays_in_the_file():
+    """Kinds, ranges, names, remarks, categories: the list of types knows nothing of each column."""
+
+    def size(n_columns):
+        table, _ = wide_table(60, 2 * n_columns, n_columns)
+        table = table.round().astype({table.columns[0]: int}).assign(row=np.arange(60))
+        table = table.assign(**{f"row {k}": np.arange(60) + k for k in range(n_columns)})
+        prepare = TablePreprocessor(max_categories=6).fit(table)
+        with zipfile.ZipFile(io.BytesIO(skops.io.dumps(prepare))) as archive:
+            return archive.getinfo("schema.json").file_size
+
+    assert size(40) < 1.1 * size(4)
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns", "texts"), [(60, 2000, 0), (1000, 200, 20)])
+@pytest.mark.slow
+def test_an_evaluated_model_of_many_columns_loads(tmp_path, n_rows, n_columns, texts):
+    table, labels = wide_table(n_rows, n_columns, texts)
+    model = TabularClassifier(["linear"]).fit(table, labels)
+    model.evaluate()
+    model.save(tmp_path / "m.skops")
+    table.head(30).to_pickle(tmp_path / "rows.pkl")
+    code = (
+        "import os, sys, numpy as np, pandas as pd, looms; os.chdir(sys.argv[1]); "
+        "rows = pd.read_pickle('rows.pkl'); "
+        "np.save('p.npy', looms.load('m.skops').predict_proba(rows))"
+    )
+    in_a_fresh_process(code, tmp_path)
+    assert np.array_equal(np.load(tmp_path / "p.npy"), model.predict_proba(table.head(30)))
+
+
 # Files of another version ----------------------------------------------------------
 
 

@@ -1,28 +1,38 @@
-"""Which BLAS may use threads, and that it is as before afterwards."""
+"""Which BLAS and OpenMP may use threads, and that they are as before afterwards."""
 
 import os
+import subprocess
+import sys
 import threading
 import warnings
 
+import joblib
+import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401  (its BLAS must be loaded to be limited)
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from looms._threads import _is_scipys, blas_threads, one_blas_thread
+import looms
+from looms._threads import _is_scipys, blas_threads, one_blas_thread, openmp_threads
+from looms.blocks import ArrayBlocks
+from looms.diagnostics import left_out_fits
+from looms.estimators._estimator_member import EstimatorMember
 
 
-def pools():
-    """Threads of every BLAS, by whether it is SciPy's."""
+def pools(user_api="blas"):
+    """Threads of every BLAS, or OpenMP, by the path of its file."""
     return {
         info["filepath"]: info["num_threads"]
         for info in threadpool_info()
-        if info["user_api"] == "blas"
+        if info["user_api"] == user_api
     }
 
 
 @pytest.fixture(autouse=True)
 def two_threads():
-    with threadpool_limits(2, user_api="blas"):
+    with threadpool_limits(2):
         if set(pools().values()) != {2}:
             pytest.skip("this BLAS has no threads")
         yield
@@ -146,3 +156,193 @@ def test_a_child_forked_beside_work_gets_the_threads_back(this_one_holds_too):
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert set(pools().values()) == {2}
+
+
+def openmp():
+    """Numbers of threads that the runtimes of OpenMP would take."""
+    return set(pools("openmp").values())
+
+
+@pytest.mark.parametrize(("n_samples", "inside"), [(0, 1), (10_000, 1), (10_001, 2)])
+def test_openmp_has_one_thread_on_small_problems(n_samples, inside):
+    with openmp_threads(n_samples):
+        assert openmp() == {inside}
+        with openmp_threads(0):
+            assert openmp() == {1}
+        assert openmp() == {inside}
+    assert openmp() == {2}
+    with pytest.raises(KeyError), openmp_threads(n_samples):
+        raise KeyError
+    assert openmp() == {2}
+
+
+def test_limits_of_openmp_set_outside_and_inside_hold():
+    with threadpool_limits(1, user_api="openmp"):
+        for n_samples in (0, 20_000):
+            with openmp_threads(n_samples):
+                assert openmp() == {1}
+        assert openmp() == {1}
+    with openmp_threads(0):
+        threadpool_limits(3, user_api="openmp")  # by an estimator that does not clean up
+    assert openmp() == {2}
+
+
+def test_openmp_of_another_python_thread_is_its_own():
+    """It enters first and leaves last, and another one is in between."""
+    entered, leave, seen = threading.Event(), threading.Event(), {}
+
+    def other():
+        with threadpool_limits(3, user_api="openmp"):
+            with openmp_threads(0):
+                entered.set()
+                assert leave.wait(10)
+                seen["inside"] = openmp()
+            seen["after"] = openmp()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert entered.wait(10)
+    assert openmp() == {2}
+    with openmp_threads(0):
+        assert openmp() == {1}
+    leave.set()
+    thread.join()
+    assert seen == {"inside": {1}, "after": {3}}
+    assert openmp() == {2}
+
+
+@pytest.mark.slow
+def test_openmp_that_is_loaded_later_is_found():
+    program = """
+from looms._threads import openmp_threads
+from threadpoolctl import threadpool_info
+def openmp():
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "openmp"]
+with openmp_threads(0):
+    before = openmp()
+import sklearn.ensemble
+with openmp_threads(0):
+    print(before, openmp())
+print(openmp())
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines() == ["[] [1]", "[2]"]
+
+
+class _Single(BaseEstimator):
+    """Estimator that fails if it is fitted or asked where OpenMP has several threads."""
+
+    def fit(self, X, y=None):
+        assert openmp() == {1}
+        self.fitted_ = True
+        if isinstance(self, ClassifierMixin):
+            self.classes_ = np.unique(y)
+        return self
+
+    def _ask(self, X):
+        assert openmp() == {1}
+        return np.tanh(np.asarray(X)[:, 0])
+
+
+class SingleRegressor(RegressorMixin, _Single):
+    predict = _Single._ask
+
+
+class SingleClassifier(ClassifierMixin, _Single):
+    def predict_proba(self, X):
+        p = 0.5 + 0.4 * self._ask(X)
+        return np.column_stack([1 - p, p])
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+class SingleRanker(ClassifierMixin, _Single):
+    decision_function = _Single._ask
+
+    def predict(self, X):
+        return self.classes_[(self._ask(X) > 0).astype(int)]
+
+
+class SingleTransformer(TransformerMixin, _Single):
+    def transform(self, X):
+        self._ask(X)
+        return np.asarray(X)
+
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+CLASSES = np.where(X[:, 0] + X[:, 1] > 0, 1, -1)
+
+
+def _candidate(model):
+    model.fit(X, CLASSES)
+    model.predict(X)
+    model.evaluate()
+
+
+def _in_blocks():
+    member = EstimatorMember(1.0, SingleRegressor(), None, ())
+    member.outputs(ArrayBlocks(X, size=4, n_threads=2), X)
+
+
+def _intervals():
+    model = looms.Intervals(SingleRegressor()).fit(X, X[:, 0])
+    model.predict(X)
+    model.predict_interval(X)
+
+
+def _columns():
+    model = looms.TabularRegressor("linear", preprocess=SingleTransformer())
+    model.fit(X, X[:, 0], sample_weight=X[:, 1] > -1).predict(X)
+
+
+def _pool():
+    for validation in ("split", "loo"):
+        pool = [SingleRanker(), SingleRanker()]
+        looms.NonconformityClassifier(pool, validation=validation).fit(X, CLASSES).predict(X)
+
+
+def _prevalence():
+    with openmp_threads(0):
+        fitted = SingleClassifier().fit(X, CLASSES)
+    looms.at_prevalence(fitted, {1: 0.1}, {1: 0.5, -1: 0.5}).predict(X)
+
+
+def _assess():
+    assert looms.assess(SingleClassifier(), X, CLASSES, 3).mean.notna().all()
+
+
+USES = {
+    "classes": lambda: _candidate(looms.TabularClassifier(["rbf", SingleClassifier()])),
+    "numbers": lambda: _candidate(looms.TabularRegressor(["rbf", SingleRegressor()])),
+    "blocks": _in_blocks,
+    "intervals": _intervals,
+    "prevalence": _prevalence,
+    "columns": _columns,
+    "pool": _pool,
+    "assess": _assess,
+    "without rows": lambda: left_out_fits(SingleClassifier(), X, CLASSES),
+    "without rows, in a pipeline": lambda: left_out_fits(
+        make_pipeline(SingleTransformer(), SingleClassifier()), X, CLASSES
+    ),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.slow
+def test_openmp_has_one_thread_in_estimators_that_looms_calls(use):
+    use()
+    assert openmp() == {2}
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.slow
+def test_openmp_has_one_thread_in_workers(backend):
+    inner = {"inner_max_num_threads": 2} if backend == "loky" else {}
+    with joblib.parallel_config(backend, n_jobs=2, **inner):
+        for name in ("numbers", "intervals", "pool", "assess", "without rows"):
+            USES[name]()
+    assert openmp() == {2}

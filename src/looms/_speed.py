@@ -12,8 +12,11 @@ _TIMED, _TIMES = 1000, 3  # size of the matrix product that is timed, some hundr
 
 
 @cache
-def operations_per_second() -> float:
-    """Floating-point operations of a matrix product in a second, the most of three products."""
+def operations_per_second(n_threads: int | None = None) -> float:
+    """Floating-point operations of a matrix product in a second, the most of three products.
+
+    ``n_threads`` that BLAS takes here: each number of them is timed once.
+    """
     A = np.ones((_TIMED, _TIMED), order="F")
     blas.dgemm(1.0, A[:100], A)  # wakes its threads
     seconds = []

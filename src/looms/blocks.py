@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from looms._memory import check_rows
-from looms._threads import available_threads, one_blas_thread
+from looms._threads import available_threads, one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 
 __all__ = ["ArrayBlocks", "RowBlocks"]
@@ -197,21 +197,26 @@ def rows_in_memory(X: Matrix | RowBlocks) -> Matrix:
 def in_threads(
     function: Callable[[Any], T], arguments: Iterable[Any], n_threads: int | None = None
 ) -> Iterator[T]:
-    """``function`` of each argument, in order; several run at once on one BLAS thread each.
+    """``function`` of each argument, in order; several run at once, without threads of their own.
 
     Only as many more are started as there are threads, so that few results wait in memory.
     Arguments are made in the calling thread, ahead of the others. The first exception ends it.
     """
     n = n_threads or available_threads()
+
+    def alone(argument: Any) -> T:
+        with openmp_threads(0):
+            return function(argument)
+
     with one_blas_thread():
         if n < 2:
-            yield from map(function, arguments)
+            yield from map(alone, arguments)
             return
         with ThreadPoolExecutor(n) as pool:
             pending: deque[Future[T]] = deque()
             try:
                 for argument in arguments:
-                    pending.append(pool.submit(function, argument))
+                    pending.append(pool.submit(alone, argument))
                     if len(pending) > 2 * n:
                         yield pending.popleft().result()
                 while pending:

@@ -108,7 +108,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
             os.kill(pid, signal.SIGKILL)
 
 
-def _eventually(values, n, seconds=180):
+def _eventually(values, n, seconds=600):
     """Values, as soon as there are so many."""
     end = time.monotonic() + seconds
     while len(values()) < n and time.monotonic() < end:
@@ -133,7 +133,7 @@ class Held(Deadly):
     def fit(self, X, y):
         if self.first.is_set():
             self.begun.set()
-            assert self.go_on.wait(60)
+            assert self.go_on.wait(600)
         self.first.set()
         return super().fit(X, y)
 
@@ -148,7 +148,7 @@ def test_who_stops_early_gets_no_warning(numbered):
     with joblib.parallel_config("threading"):
         results = run_splits(experiment, experiment.splits, 2)
         next(results)
-        assert Held.begun.wait(60)
+        assert Held.begun.wait(600)
         results.close()
     Held.go_on.set()  # the splits at work then end by themselves
     _eventually(lambda: [None] * (not _recording._LISTS), 1)

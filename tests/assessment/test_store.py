@@ -405,7 +405,7 @@ def test_killed_with_its_workers(process, tmp_path):
 def test_two_processes_on_one_store(process, tmp_path):
     with process() as other:
         here = table_here(tmp_path / "store")
-        there, error = other.communicate(timeout=120)
+        there, error = other.communicate(timeout=600)
     assert other.returncode == 0, error
     assert there == here + "\n"
     assert here.count("\n") == 41

@@ -3,13 +3,17 @@
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeRegressor
 
 from looms._scores import score_with_error
 from looms._words import score_text, with_error
+from looms.cli.fit import certified
+from looms.estimators._candidates import CandidatesRegressor
 from looms.model_files import load_model
 
 
@@ -75,6 +79,37 @@ def test_a_certificate_that_is_cut_short_leaves_the_model(fit, replicates, monke
     assert result.exit_code == (130 if failure is KeyboardInterrupt else 1)
     assert "the model is in m.skops, without a certificate" in result.stderr
     assert not hasattr(load_model("m.skops").model.model_, "certificate_")
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        ("scored", MemoryError("too many rows to score")),
+        ("certified", ValueError("no refit")),
+        ("facts_of", KeyError("a fact")),
+        ("write_page", OSError("full")),
+    ],
+)
+@pytest.mark.slow
+def test_the_model_is_in_its_file_before_what_may_fail(fit, replicates, monkeypatch, step, error):
+    def failing(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(f"looms.cli.fit.{step}", failing)
+    more = "--test", replicates, "--report", "page.html"
+    result = fit(replicates, "-t", "c", "-c", "linear", "-o", "m.skops", *more)
+    assert result.exit_code
+    assert "the model is in m.skops" in result.stderr
+    assert len(load_model("m.skops").model.predict(pd.read_csv(replicates).drop(columns="c")))
+
+
+@pytest.mark.slow
+def test_trees_alone_have_no_certificate():
+    rows = np.arange(40.0)[:, None]
+    tree = DecisionTreeRegressor(max_depth=2)
+    model = CandidatesRegressor([tree]).fit(rows, (rows[:, 0] > 15) * 1.0)
+    for always in (False, True):
+        assert certified(SimpleNamespace(model=model), None, always) is None
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def run(*arguments, code=RUN, **options):
         command(*arguments, code=code),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env=ENVIRONMENT,
         **options,
     )
@@ -129,7 +129,7 @@ def test_interrupt(tmp_path):
                 process.send_signal(signal.SIGINT)
                 break
         rest = process.stderr.read()
-        assert process.wait(timeout=120) == 130
+        assert process.wait(timeout=600) == 130
         assert process.stdout.read() == ""
     assert rest == "Interrupted.\n"
     assert os.listdir(tmp_path) == ["t.csv"]
@@ -156,7 +156,7 @@ def test_interrupt_of_an_assessment(tmp_path):
                 os.killpg(process.pid, signal.SIGINT)
                 break
         rest = process.stderr.read()  # a worker that dies late may have the last word
-        assert process.wait(timeout=120) == 130
+        assert process.wait(timeout=600) == 130
         shown = process.stdout.read()
     (done,) = map(int, re.findall(r"^Interrupted\. (\d+) of 2000 .* stored in kept: ", rest, re.M))
     assert done >= 5
@@ -189,7 +189,7 @@ def test_a_reader_that_had_enough(model, tmp_path):
         )
         process.stdout.close()
         assert process.stderr.read() == ""
-        assert process.wait(timeout=120) == 1
+        assert process.wait(timeout=600) == 1
 
 
 def code_here(monkeypatch, output, *arguments):

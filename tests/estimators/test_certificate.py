@@ -2,15 +2,17 @@
 
 import copy
 import pickle
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from pairwise import in_turn, pairwise
+from sklearn.tree import DecisionTreeRegressor
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
-from looms.estimators._candidates import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._certificate import Certificate
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
@@ -115,11 +117,18 @@ def test_what_predict_computes_is_compared(name, fitted, monkeypatch):
     assert machine.certify().verdict == "differs"
 
 
+LINE = np.linspace(0, 1, 200)[:, None]
+
+
 @pytest.mark.parametrize(
-    ("kernel", "scale", "mu"), [("rbf", 1, 1e-16), ("rbf", 1, 1e-14), ("linear", 1e3, 1e-16)]
+    ("kernel", "points", "mu"),
+    [
+        ("rbf", LINE, 1e-16),
+        ("rbf", LINE, 1e-14),
+        ("linear", np.hstack([LINE, LINE + 1e-12 * LINE**2]), 1e-16),
+    ],
 )
-def test_nothing_is_certified_of_a_machine_without_digits(kernel, scale, mu):
-    points = scale * np.linspace(0, 1, 200)[:, None]
+def test_nothing_is_certified_of_a_machine_without_digits(kernel, points, mu):
     certificate = KernelRegressor(kernel, mu=mu).fit(points, np.sin(6 * points[:, 0])).certify()
     assert certificate.bound > 1e-3
     assert certificate.verdict == "cannot tell"
@@ -236,3 +245,63 @@ def test_bounds_of_landmarks_far_from_other_rows(gamma, mu, n_landmarks):
         refitted, moved = system.refitted(np.arange(40))
         bound = rounding_bound(system.condition, HeldOut(y, outputs)) + moved / y.std()
         assert (np.abs(outputs - refitted) / y.std() <= bound).all()
+
+
+@pytest.mark.parametrize(
+    ("fit_intercept", "mean", "weighs"), pairwise([True, False], [0.0, 10.0], [True, False])
+)
+@pytest.mark.parametrize("mu", [1e-8, 1.0])
+def test_few_features_have_digits_at_any_scale(fit_intercept, mean, weighs, mu):
+    """Columns over six decades, and coefficients of rows that are n times 1 / mu."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows = mean * rng.normal(size=5) + rng.normal(size=(50, 5)) * 10.0 ** np.arange(-3, 2)
+        machine = KernelRegressor("linear", mu=mu, fit_intercept=fit_intercept)
+        weight = 10.0 ** rng.uniform(-3, 3, 50) if weighs else None
+        machine.fit(rows, rows[:, 3] + rng.normal(size=50), sample_weight=weight)
+        certificate = machine.certify(n_rows=50)
+        assert certificate.holds, certificate
+
+
+def largest_array(call):
+    """Peak of the memory that a call takes, in bytes."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("machine", "order"),
+    [
+        (KernelRegressor("linear", mu=0.1), 3),
+        (KernelRegressor("rbf", mu=0.1), 30),
+        (KernelRegressor("rbf", mu=0.1, n_landmarks=7), 7),
+        (KernelClassifier("linear", loss="hinge", mu=0.1), 30),
+        (CandidatesRegressor(["linear", KernelRegressor(RBF(1.0), mu=0.01, n_landmarks=7)]), 7),
+        (CandidatesRegressor(["linear", KernelRegressor(RBF(1.0), mu=0.01)]), 30),
+    ],
+)
+def test_the_cost_of_refits_is_that_of_the_largest_system(machine, order):
+    rows = X[:30]
+    y = LABELS[:30] if isinstance(machine, KernelClassifier) else rows[:, 0] + rows[:, 1] ** 2
+    machine = copy.deepcopy(machine).fit(rows, y)
+    assert len(machine.members_) == len(getattr(machine, "candidates", [0]))
+    assert machine._cost_of_refit == 30 * order**2
+
+
+@pytest.mark.slow
+def test_no_member_of_few_features_or_landmarks_takes_a_matrix_of_all_rows():
+    """Features, landmarks, and trees, which have no closed form."""
+    n = 3000
+    rows = RNG.normal(size=(n, 4))
+    y = rows[:, 0] + np.sin(3 * rows[:, 1]) + (rows[:, 2] > 0) + 0.3 * RNG.normal(size=n)
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    given = KernelRegressor("linear", mu=1e-3), KernelRegressor(RBF(0.3), mu=1e-3, n_landmarks=20)
+    stack = CandidatesRegressor([*given, tree], combine="stack").fit(rows, y)
+    assert (stack.candidate_weights_ > 0).all()
+    certificates = []
+    assert largest_array(lambda: certificates.append(stack.certify())) < 8 * n * n / 20
+    assert certificates[0].holds

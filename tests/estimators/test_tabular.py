@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -266,9 +267,28 @@ class TestFit:
 
     def test_a_long_fit_is_announced_with_time_and_memory(self, monkeypatch):
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
-        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1e3)
+        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda _: 1e3)
         with pytest.warns(UserWarning, match="90 rows will take some .* minutes and .* GB"):
             TabularClassifier(["rbf"]).fit(TABLE, LABELS)
+
+    def test_an_estimate_of_time_fails_no_test(self, monkeypatch):
+        """A busy machine is slow: the filters of all tests let these warnings pass."""
+        monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
+        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1e3)
+        model = TabularClassifier(["linear", KernelClassifier("rbf", mu=0.1)]).fit(TABLE, LABELS)
+        model._fit_seconds = 1e6
+        model.evaluate()
+
+    @pytest.mark.parametrize("n_rows", [6000, 20_000, 100_000])
+    def test_times_are_told_within_a_factor_of_two(self, n_rows):
+        """Of the default call, at the speed of the machine that timed it."""
+        table = Path(__file__).parents[2] / "benchmarks" / "results" / "default_call.csv"
+        header, *rows = table.read_text(encoding="utf-8").splitlines()
+        speed = 1e9 * float(re.search(r"dgemm (\d+) Gflop/s", header)[1])
+        took = {int(row.split(",")[0]): float(row.split(",")[1]) for row in rows[1:]}
+        X = np.broadcast_to(0.0, (n_rows, 11))
+        told = CandidatesClassifier()._cost_on(X)[0] / speed
+        assert 0.5 < told / took[n_rows] < 2.0
 
     def test_the_advice_is_what_the_model_can_do(self, monkeypatch):
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
@@ -295,7 +315,7 @@ class TestFit:
 
     def test_its_time_counts_the_fits_in_folds_and_those_of_transforms(self, monkeypatch):
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
-        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1.0)
+        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda _: 1.0)
 
         def minutes(candidates, target):
             model = TabularRegressor(candidates, target=target)

@@ -71,9 +71,9 @@ def test_rows_that_others_cannot_replace_are_told():
 
 
 def test_few_features_are_half_as_many_as_rows():
-    assert has_few_features(Linear(), np.ones((6, 3)))
-    assert not has_few_features(Linear(), np.ones((5, 3)))
-    assert not has_few_features(2.0 * Linear(), np.ones((6, 3)))
+    assert has_few_features(Linear(), (6, 3))
+    assert not has_few_features(Linear(), (5, 3))
+    assert not has_few_features(2.0 * Linear(), (6, 3))
 
 
 @pytest.mark.parametrize("folds", FOLDS)

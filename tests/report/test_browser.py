@@ -32,7 +32,7 @@ def browse(path, profile, *options):
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 

@@ -102,6 +102,7 @@ def test_columns_of_a_spectrum_are_drawn_along_their_numbers():
         standard_error=np.ones(30),
         press=1.0,
         n_samples=50,
+        n_repeats=1,
         n_columns=30,
     )
     low, high = display.plot().ax_.get_xlim()

@@ -25,6 +25,7 @@ from looms import _optional
 from looms.datasets import read_table
 from looms.tables import TablePreprocessor
 from looms.tables._kinds import as_text
+from looms.tables._state import packed, unpacked
 from looms.tables._transformers import PairScaler
 from looms.tables._unlike import Unlike
 
@@ -675,3 +676,37 @@ def test_names_of_rows_are_no_features_unless_kinds_say_so():
     assert TablePreprocessor(kinds=kinds).fit(frame).kinds_ == kinds
     with pytest.raises(ValueError, match=r"two different values that several rows share"):
         TablePreprocessor().fit(frame[["id"]])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        {"a": "number", "": "date", "é\0": "category"},
+        {"a": [1.0, 2.0], "half \ud800": [0.1, np.pi]},
+        {"a": 3},
+        ["a", "b\0", ""],
+        ["a", np.nan],
+        [3, 1],
+        [None, None],
+        [None, np.array([2, 0]), np.array([1])],
+        [np.array(["a", "b", np.nan], dtype=object), np.array(["c"], dtype=object)],
+        np.array(["a", "b"], dtype=object),
+        [("gaps", ["a", "b"], "text"), ("dates", [], "other")],
+        None,
+    ],
+)
+def test_packed_values_are_the_same_again(value):
+    again = unpacked(packed(value))
+    assert type(again) is type(value)
+    assert repr(again) == repr(value)  # the order of a dict, too, and NaN
+
+
+@pytest.mark.parametrize("max_categories", [2, 40])
+def test_a_pickled_preprocessor_is_the_same(max_categories):
+    prepare = TablePreprocessor(max_categories).fit(FRAME)
+    before = str(vars(prepare)), str(vars(prepare._steps["encode"]))
+    again = pickle.loads(pickle.dumps(prepare))
+    assert (str(vars(again)), str(vars(again._steps["encode"]))) == before
+    assert (str(vars(prepare)), str(vars(prepare._steps["encode"]))) == before
+    assert np.array_equal(again.transform(FRAME), prepare.transform(FRAME))

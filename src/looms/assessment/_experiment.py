@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples
 
 from looms._checks import check_known, some_of
 from looms._recording import recorded_warnings
-from looms._threads import one_blas_thread
+from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.assessment._bootstrap632 import KNOWN, check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
@@ -170,7 +170,8 @@ class Experiment:
         ----------
         split : which rows train and test.
         capped : None leaves the threads of BLAS alone; the `PROCESS` of the caller, who holds
-            its own BLAS to one thread, has them held to one in any other process too.
+            its own BLAS to one thread, has them held to one in any other process too. OpenMP then
+            has one in this thread, as it has on small data.
 
         Returns
         -------
@@ -187,6 +188,7 @@ class Experiment:
         values: dict[str, Any] = {}
         with (
             one_blas_thread() if capped not in (None, PROCESS) else nullcontext(),
+            openmp_threads(len(self.y) if capped is None else 0),
             recorded_warnings() as recorded,
         ):
             try:

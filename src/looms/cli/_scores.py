@@ -27,9 +27,9 @@ from looms.report.scores import scores_in_order
 from looms.report.text import (
     CRITERIA,
     ENDS,
+    clean,
     criterion_name,
     in_words,
-    isolated,
     plainly,
     sentence,
 )
@@ -276,7 +276,7 @@ def _show_columns(facts: Facts) -> None:
     rises, errors = 100 * importance.value, 100 * importance.standard_error
     each = zip(importance.names, rises, errors, strict=True)
     leading = [
-        f"{isolated(name)} {rise / importance.press:.0f} ± {error / importance.press:.0f} %"
+        f"{clean(name)} {rise / importance.press:.0f} ± {error / importance.press:.0f} %"
         for name, rise, error in each
         if rise > 2 * error
     ]

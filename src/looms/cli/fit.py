@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,7 +67,7 @@ from looms.tables._target import target_of
 
 #: Beginning of a page of `looms.report`.
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
-#: Number of rows up to which the refits take about a second; on m landmarks n m² counts, not n³.
+#: Number of rows up to which refits of order n take about a second; `KernelModel._cost_of_refit`.
 _CHEAP = 2000
 
 
@@ -145,42 +146,51 @@ def fit(
             if new.y is None:
                 raise no_target(test, new.X)
         saved = train(model, prepared, request, not no_evaluate, False, columns, source)
+        save_model(output, saved.model, saved.metadata)  # before what may fail
         more: dict[str, Any] = {}
-        if new is not None and test is not None:
-            check_numbers(saved, new)
-            predictions, of_test, baselines = scored(saved, new, test, f"{test.name}: ")
-            n_rows = len(predictions.predicted)
-            more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
-        try:
+        with _kept(f"{output}, without a certificate"):
+            if new is not None and test is not None:
+                check_numbers(saved, new)
+                predictions, of_test, baselines = scored(saved, new, test, f"{test.name}: ")
+                n_rows = len(predictions.predicted)
+                more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
             certificate = certified(saved, prepared.blocks, certify)
-        except (KeyboardInterrupt, MemoryError):
+        if certificate is not None:
             save_model(output, saved.model, saved.metadata)
-            note(f"the model is in {output}, without a certificate")
-            raise
-        if certificate is not None and certificate.holds:  # otherwise it is among the cautions
-            note(str(certificate))
-        save_model(output, saved.model, saved.metadata)
-    facts = facts_of(saved, prepared)
-    if report is not None:  # before printing, to a pipe that may close
-        write_report(report, facts)
-    if metric:
-        scores = scores_of(saved.last)
-        classes = saved.classes if saved.is_classifier else None
-        of_metrics = judged(scores, scorers, classes)
-        more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
-    if json:
-        show_json(facts.summary | plain(more))
-    else:
-        show_choice(saved, facts)
-        if test is not None:
-            rows = f"{test.name}, {count(n_rows, 'row')}"
-            show_scores({rows: of_test}, baselines, len(saved.classes))
-        for name, shown in more.get("metrics", {}).items():
-            text = score_with_error(name, shown["value"], shown["standard_error"])
-            console().print(f"{name}: {text}")
-    show_cautions(cautions_of_fit(facts.model, facts.remarks))
-    note(choice_of(saved, facts))
+            if certificate.holds:  # otherwise it is among the cautions
+                note(str(certificate))
+    with _kept(str(output)):
+        facts = facts_of(saved, prepared)
+        if report is not None:  # before printing, to a pipe that may close
+            write_report(report, facts)
+        if metric:
+            scores = scores_of(saved.last)
+            classes = saved.classes if saved.is_classifier else None
+            of_metrics = judged(scores, scorers, classes)
+            more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
+        if json:
+            show_json(facts.summary | plain(more))
+        else:
+            show_choice(saved, facts)
+            if test is not None:
+                rows = f"{test.name}, {count(n_rows, 'row')}"
+                show_scores({rows: of_test}, baselines, len(saved.classes))
+            for name, shown in more.get("metrics", {}).items():
+                text = score_with_error(name, shown["value"], shown["standard_error"])
+                console().print(f"{name}: {text}")
+        show_cautions(cautions_of_fit(facts.model, facts.remarks))
+        note(choice_of(saved, facts))
     note(f"the model is in {output}")
+
+
+@contextmanager
+def _kept(file: str) -> Iterator[None]:
+    """Note on the file of the model, if what comes after it fails."""
+    try:
+        yield
+    except BaseException:
+        note(f"the model is in {file}")
+        raise
 
 
 def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bool:
@@ -331,9 +341,11 @@ class _FitMeter(Meter):
 def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
     model = looms.kernel_model(saved.model)
-    basis, n = getattr(model, "landmarks_", None), len(model.fit_weight_)
-    m = n if basis is None else basis.shape[0]
-    if not always and n * m**2 > _CHEAP**3:
+    if not any(one.closed for one in model.members_):
+        if always:
+            warning("no certificate: no model of the stack has a closed form")
+        return None
+    if not always and model._cost_of_refit > _CHEAP**3:
         return None
     made: Certificate | None = None
     with suppress(*[] if always else [MemoryError]):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from looms._threads import one_blas_thread
+from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray
 from looms.dask._blocks import is_dask, partitions
 from looms.dask._cluster import dask_module
@@ -76,5 +76,5 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
 def _predicted(model: Any, method: str, part: Any, like: AnyArray) -> AnyArray:
     if not part.shape[0]:
         return like
-    with one_blas_thread():
+    with one_blas_thread(), openmp_threads(0):
         return np.asarray(getattr(model, method)(part))

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from looms._checks import check_known, check_share
 from looms._optional import require
+from looms._threads import openmp_threads
 from looms._typing import Array
 from looms.calibration._scores import deviance_of
 from looms.diagnostics._left_out import axes_or_new, exact_solution, models_without
@@ -133,7 +134,8 @@ def goodness_of_fit(
     if solution is not None:
         log_p = sigmoid_log_probabilities(solution.outputs[:, None], labels, np.ones(n))
     else:
-        log_p = log_probabilities(*refit(problem, np.ones(n)), labels, np.ones(n))
+        with openmp_threads(n):
+            log_p = log_probabilities(*refit(problem, np.ones(n)), labels, np.ones(n))
     observed = apparent = deviance_of(own_class(log_p, labels, np.ones(n)))
     problem, population = with_kernel_matrix(problem), np.exp(log_p)
     if resampling == "held-out":

@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
+from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
 from looms.estimators import KernelClassifier, TabularClassifier
 from looms.estimators._candidates import CandidatesClassifier
@@ -100,7 +101,8 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     try:
         check_is_fitted(estimator)
     except NotFittedError:
-        estimator = clone(estimator).fit(X, y)
+        with openmp_threads(len(y)):
+            estimator = clone(estimator).fit(X, y)
     steps, fitted = parts_of(estimator)
     fitted = fitted.model_ if isinstance(fitted, TabularClassifier) else fitted
     if isinstance(fitted, BaseSearchCV):
@@ -119,9 +121,10 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     for (_, one), (_, new) in zip(steps, before.steps, strict=True):
         if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
             new.set_params(kinds=dict(one.kinds_))
-    Z = before.fit_transform(X, y)
-    if preprocessing == "auto":
-        preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"
+    with openmp_threads(len(y)):
+        Z = before.fit_transform(X, y)
+        if preprocessing == "auto":
+            preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"
     if preprocessing == "held":
         return Problem(X=Z, preprocessing="held", **given)
     given["estimator"] = Pipeline([*clone(before).steps, ("model", given["estimator"])])

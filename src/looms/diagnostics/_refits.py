@@ -26,7 +26,7 @@ from sklearn.utils import _safe_indexing, get_tags
 
 from looms._classes import class_indices
 from looms._recording import recorded_warnings
-from looms._threads import one_blas_thread
+from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import fit_sigmoid
 from looms.diagnostics._problem import Problem, last_step
@@ -137,9 +137,12 @@ def in_parallel(
 def _recorded(
     task: Callable[[int], Result], case: int, capped: bool
 ) -> tuple[Result, set[tuple[type[Warning], str]]]:
-    """The result of a task and its warnings; if `capped` with one BLAS thread, for many workers."""
+    """The result of a task and its warnings; if `capped` with one BLAS thread, for many workers.
+
+    OpenMP has one thread, for many refits.
+    """
     limit = one_blas_thread() if capped else nullcontext()
-    with recorded_warnings() as recorded, limit:
+    with recorded_warnings() as recorded, limit, openmp_threads(0):
         result = task(case)
     return result, {(type(warning), str(warning)) for warning in recorded}
 
@@ -154,11 +157,12 @@ def by_refits(
     """Classes by the model of all samples and by those without each group; their likelihood."""
     n = problem.n_samples
     everything = np.ones(n)
-    estimator, X = refit(problem, everything)
-    predicted = predict(problem, estimator, X)
-    if likelihood:
-        log_p = log_probabilities(estimator, X, problem.labels, everything)
-        fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
+    with openmp_threads(n):
+        estimator, X = refit(problem, everything)
+        predicted = predict(problem, estimator, X)
+        if likelihood:
+            log_p = log_probabilities(estimator, X, problem.labels, everything)
+            fitted = own_class(log_p, problem.labels, everything)  # refused before other refits
     task = partial(_refit_without, problem, likelihood, group)
     refits = in_parallel(task, range(int(group.max()) + 1), n_jobs, progress)
     predicted_without, held_out = np.empty_like(predicted), np.empty((n, len(problem.classes)))

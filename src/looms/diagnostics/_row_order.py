@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -149,13 +149,14 @@ def row_order(model: Any) -> RowOrder | None:
     fitted, by_kernels = model_without_rows(model, "The test of row order")
     if fitted.loo_ not in _KNOWN:
         try:
-            _KNOWN[fitted.loo_] = _tested(fitted, by_kernels)
+            _KNOWN[fitted.loo_] = _tested(fitted)
         except np.linalg.LinAlgError:
             _KNOWN[fitted.loo_] = None
-    return _KNOWN[fitted.loo_]
+    order = _KNOWN[fitted.loo_]
+    return replace(order, by_kernels=True) if order and by_kernels else order
 
 
-def _tested(fitted: Any, by_kernels: bool) -> RowOrder | None:
+def _tested(fitted: Any) -> RowOrder | None:
     """`row_order` of a fitted model."""
     train = np.flatnonzero(fitted.fit_weight_)
     n, y, classes = len(train), fitted.loo_.y[train], bool(is_classifier(fitted))
@@ -183,8 +184,7 @@ def _tested(fitted: Any, by_kernels: bool) -> RowOrder | None:
     of_all[train] = folds[0]
     held_out = HeldOut(y, outputs[0].reshape(y.shape), fitted.loo_.sample_weight[train])
     scores = _scores_within(fitted, held_out, folds[0])
-    p_value = (1 + n_as_large) / (1 + N_RANDOM)
-    return RowOrder(statistic, random, p_value, of_all, scores, by_kernels)
+    return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
 
 
 def _scores_within(fitted: Any, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:

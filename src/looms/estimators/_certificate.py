@@ -43,17 +43,18 @@ class Certificate:
         The same in standard deviations of the targets.
     condition : float or None
         Condition number of the system that is solved, the largest if there are several: the norm
-        ‖M‖₁ of the kernel matrix plus ridge, or of the normal equations on landmarks and of those
-        without the rows, over its smallest eigenvalue. None for a support vector machine, which is
-        not a linear system.
+        ‖M‖₁ of the kernel matrix plus ridge, or of the normal equations of landmarks or of few
+        features and of those without the rows, over its smallest eigenvalue. None for a support
+        vector machine, which is not a linear system.
     bound : float
         Largest relative difference that rounding explains: ε (n + ``condition``), with ε the
         spacing of floating-point numbers at one, times the largest target or output in standard
         deviations; and what rounding of kernel values explains. On m landmarks of coefficients c
         that is m ε (1 + Σ_l |w_l|) Σ_j |k(x, z_j)| |c_j|, where w are the weights of the targets
-        in the output, and 4 ε ``condition`` once more. On all rows, if the values that fit and
-        refits compute differ by up to δ √(M_jj M_kk), M the kernel matrix plus ridge, it is
-        δ (√M_ii + Σ_j |w_j| √M_jj) Σ_k √M_kk |α_k|, where α are the coefficients of its model.
+        in the output, and 4 ε ``condition`` once more; on m features likewise. On all rows, if the
+        values that fit and refits compute differ by up to δ √(M_jj M_kk), M the kernel matrix plus
+        ridge, it is δ (√M_ii + Σ_j |w_j| √M_jj) Σ_k √M_kk |α_k|, where α are the coefficients of
+        its model.
         For a support vector machine, what the tolerance of its KKT conditions allows.
     solver : str
         Solver of the refits.

@@ -97,9 +97,9 @@ class Classifier(ScoredClassifier, SelectingModel):
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         weights = weight, fit_weight, fit_weight
-        selection = self._selection_on(
-            RowsOfFit(X, y, targets, *weights, groups, True, self._loss_of(classes)), watcher
-        )
+        rows = RowsOfFit(X, y, targets, *weights, groups, True, self._loss_of(classes))
+        with blas_threads(len(rows.train)):
+            selection = self._selection_on(rows, watcher)
         loss, threshold, calibrator = selection.choice.loss
         rule = {"threshold_": threshold, "calibrator_": calibrator}
         fitted = {"classes_": classes, **rule, **selection.attributes()}

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.svm import SVC
 from sklearn.utils import (
@@ -23,11 +23,12 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
 from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
-from looms.estimators._estimator_member import one_against_one
+from looms.estimators._estimator_member import fitted, one_against_one
 from looms.estimators._known_targets import KnownTargets
 from looms.estimators._svm_grid import SVMGrid, SVMGridPlan, positive_values
 from looms.svm import leave_one_out
@@ -155,7 +156,7 @@ class EstimatorPlan:
         X = _safe_indexing(X, rows)
         if _pairwise(self.estimators[0]):
             X, columns = _safe_indexing(X, rows, axis=1), rows
-        fits = (delayed(clone(estimator).fit)(X, y) for estimator in self.estimators)
+        fits = (delayed(fitted)(estimator, X, y) for estimator in self.estimators)
         return EstimatorPool(list(Parallel(n_jobs=n_jobs)(fits)), len(self.classes), columns)
 
     def _check_square(self, X: Any) -> None:
@@ -194,7 +195,8 @@ class EstimatorPool:
     def outputs(self, X: Any) -> list[Array]:
         if self.columns is not None:
             X = _safe_indexing(X, self.columns, axis=1)
-        return [self.checked(member, member.decision_function(X)) for member in self.members]
+        with openmp_threads(_num_samples(X)):
+            return [self.checked(member, member.decision_function(X)) for member in self.members]
 
     def margins(self, outputs: list[Array]) -> Array:
         return np.stack(
@@ -228,13 +230,14 @@ def _pairwise(member: Any) -> bool:
 
 
 def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:
-    member = clone(estimator).fit(X, y)
+    member = fitted(estimator, X, y)
     loo = getattr(member, "loo_", None)
     if loo is not None:  # a model of looms has its own, exact and free
         return member, loo.outputs - member.threshold_
     if type(member) is SVC and len(member.classes_) == 2:
         return member, leave_one_out(member, X, y).outputs
-    outputs = cross_val_predict(estimator, X, y, cv=LeaveOneOut(), method="decision_function")
+    with openmp_threads(len(y)):
+        outputs = cross_val_predict(estimator, X, y, cv=LeaveOneOut(), method="decision_function")
     return member, outputs
 
 

@@ -16,8 +16,10 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
+from sklearn.utils.validation import _num_samples
 
 from looms._classes import class_factors, class_indices
+from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._fit_options import last_step, takes_groups, takes_sample_weight
@@ -114,11 +116,11 @@ class EstimatorMember(Member):
 
     def values(self, X: Matrix) -> Array:
         """Outputs in columns, (b, t), of the fitted estimator."""
-        if self.classes is None:
-            return targets_as_columns(np.asarray(self.estimator.predict(X), dtype=np.float64))
         likely = hasattr(self.estimator, "predict_proba")
-        values = getattr(self.estimator, _VALUES[not likely])(X)
-        values = targets_as_columns(np.asarray(values, dtype=np.float64))
+        method = "predict" if self.classes is None else _VALUES[not likely]
+        values = predicted(self.estimator, X, method)
+        if self.classes is None:
+            return values
         if likely:
             values = 2.0 * values - 1.0
         known = np.searchsorted(self.classes, self.estimator.classes_)
@@ -206,5 +208,13 @@ def fitted(estimator: Any, X: Any, y: AnyArray, **given: Any) -> Any:
         )
     prefix, _ = last_step(estimator)
     options = {f"{prefix}{name}": given[name] for name in taken}
-    with config_context(enable_metadata_routing=False):  # steps need not have asked for weights
+    # Steps need not have asked for weights.
+    with openmp_threads(len(y)), config_context(enable_metadata_routing=False):
         return clone(estimator).fit(X, y, **options)
+
+
+def predicted(estimator: Any, X: Any, method: str = "predict") -> Array:
+    """(n_samples, t) numbers that a method of a fitted estimator gives, in columns."""
+    with openmp_threads(_num_samples(X)):
+        values = getattr(estimator, method)(X)
+    return targets_as_columns(np.asarray(values, dtype=np.float64))

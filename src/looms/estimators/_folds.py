@@ -43,8 +43,8 @@ _ALONE = {"verbose": 0, "n_jobs": None}
 #: have 1.006 × the error, on 19 tables.
 CHOICE_FOLDS, FEWER_CHOICE_FOLDS = 5, 3
 _choice_folds = ContextVar("choice_folds", default=CHOICE_FOLDS)
-#: Time of a fit without a fold of an evaluation, relative to that to all rows.
-_TIME_OF_SEVERAL = 0.5
+#: Time of a fit without a fold of an evaluation, relative to that to all rows: 0.2 to 0.6.
+_TIME_OF_SEVERAL = 0.4
 #: Share of their rows that searches along gradients end on.
 SHARE_IN_FOLDS = 0.25
 #: Held-out R² of numbers above which errors are less of noise than of rows and searches, so that

@@ -20,11 +20,11 @@ from sklearn.utils.validation import (
 )
 
 from looms._checks import check_known
-from looms._threads import blas_threads
+from looms._threads import blas_threads, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
-from looms.estimators._estimator_member import fitted
+from looms.estimators._estimator_member import fitted, predicted
 from looms.estimators._folds import OUTER_FOLDS, outer_folds, rows_at
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._known_targets import KnownTargets
@@ -186,7 +186,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             )
             outputs = np.empty_like(targets_as_columns(y))
             for one, tested in zip(without, units.tested_by, strict=True):
-                outputs[tested] = _predicted(one, rows_at(X, tested))
+                outputs[tested] = predicted(one, rows_at(X, tested))
         whole = fitted(self.estimator, X, y, **given)  # last, for it may change X
 
         for name in ("n_features_in_", "feature_names_in_"):
@@ -210,7 +210,8 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(X))
+        with openmp_threads(_num_samples(X)):
+            return np.asarray(self.estimator_.predict(X))
 
     def predict_interval(
         self, X: Any, confidence_level: float = 0.9, method: str = "plus"
@@ -260,7 +261,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             X = self._closed._checked_new_data(X)
             with blas_threads(len(self.held_out_.y)):
                 return self._closed.left_out().at(X, self.units_)
-        return np.stack([_predicted(one, X) for one in self.estimators_ or ()], axis=1)
+        return np.stack([predicted(one, X) for one in self.estimators_ or ()], axis=1)
 
     def _check_parameters(self) -> None:
         if not (hasattr(self.estimator, "fit") and is_regressor(self.estimator)):
@@ -291,10 +292,6 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         own = get_tags(self.estimator)
         tags.input_tags, tags.target_tags = own.input_tags, own.target_tags
         return tags
-
-
-def _predicted(estimator: Any, X: Any) -> Array:
-    return targets_as_columns(np.asarray(estimator.predict(X), dtype=np.float64))
 
 
 def closed_form(estimator: Any, weight: Array) -> KernelRegressor | None:

@@ -158,6 +158,13 @@ class KernelModel(ScoredModel):
         """True if it takes kernel values instead of features."""
         return self.members_[0].pairwise
 
+    @property
+    def _cost_of_refit(self) -> int:
+        """n q² for the largest order q of a system that refits of n rows solve; n³ without one."""
+        shape = n, _ = int(np.count_nonzero(self.fit_weight_)), self.n_features_in_
+        orders = [one.order_of_refits(shape) for one in self.members_ if one.closed]
+        return int(n * max(orders, default=n) ** 2)
+
     def _set_fitted(self, **attributes: Any) -> None:
         for name in _OF_SOME_FITS:
             self.__dict__.pop(name, None)
@@ -332,7 +339,8 @@ class KernelModel(ScoredModel):
         fold. The model's ordinary outputs, as ``predict`` computes them and by the dual
         coefficients, are compared with a model refitted to all rows. The hyper-parameters stay
         the same. The refits share only the kernel with the fit: a least-squares model is solved
-        anew by LU with partial pivoting, a support vector machine by scikit-learn's ``SVC``.
+        anew by LU with partial pivoting, a support vector machine by scikit-learn's ``SVC``. On
+        landmarks, or with the linear kernel of few features, normal equations are solved.
 
         Parameters
         ----------
@@ -362,9 +370,10 @@ class KernelModel(ScoredModel):
         Notes
         -----
         Each row, or fold, and the model of all rows cost 2n³/3 flops, and the condition number
-        n³/3; on landmarks each costs a sweep over the rows. At n = 1000, three rows cost a quarter
-        of the fit of a model that tunes its hyper-parameters, and five times the fit with given
-        ones; at n = 2000, 0.8 s, as much as the fit. Memory: six n×n arrays.
+        n³/3; on q landmarks, or with the linear kernel of q features, few beside n, each costs
+        n q² flops. At n = 1000, three rows cost a quarter of the fit of a model that tunes its
+        hyper-parameters, and five times the fit with given ones; at n = 2000, 0.8 s, as much as
+        the fit. Memory: six n×n arrays, or a few q×q.
 
         Examples
         --------

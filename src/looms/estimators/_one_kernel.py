@@ -32,7 +32,6 @@ from looms.selection._low_rank import (
     LARGEST_RANK,
     drawn_landmarks,
     low_rank_objective,
-    most_landmarks,
 )
 from looms.selection._objective import objective_of
 from looms.selection._support_vectors import (
@@ -46,9 +45,16 @@ from looms.selection._support_vectors import (
 FULL_ROWS = 5000
 #: Landmarks of n_landmarks="auto" beyond that if the values are given.
 _GIVEN_LANDMARKS = LARGEST_RANK // 2
-#: Floating-point operations of a search over n³, and on m landmarks over n m²: 3 to 13 in searches
-#: on 2500 and 4000 rows, at the speed of a matrix product; 97 on 100,000 rows and 2048 landmarks.
-OPERATIONS_OF_SEARCH, _ON_LANDMARKS = 8.0, 97.0
+#: Floating-point operations of a search over n³: 3 to 13 in searches on 2500 and 4000 rows, at the
+#: speed of a matrix product.
+OPERATIONS_OF_SEARCH = 8.0
+#: The same on m landmarks over m², for each row, and for each of those that searches run on.
+_OF_ALL_ROWS, _OF_SOME_ROWS, _ROWS_OF_SEARCH = 12.0, 60.0, 30_000
+#: The same of finding how many landmarks pay, and about how many do so over √n. With them the
+#: default fit on 6000, 20,000 and 100,000 rows takes 0.7 to 2.0 × as long as told
+#: [benchmarks/results/default_call.csv]; with a single kernel, where 64 landmarks pay for a noisy
+#: target and 1024 for a smooth one, the time of 6000 rows is a seventh of it or 1.9 ×.
+_OF_NUMBER, _LANDMARKS_THAT_PAY = 6e11, 3.6
 #: The same of support vector machines: some fifty points with their leave-one-out paths.
 _OF_PATHS = 200.0
 LOSSES = ("squared", "hinge", "squared_hinge")
@@ -79,7 +85,7 @@ class LeastSquares:
     def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
         """Number of landmarks for the rows ``X``, or "auto"; None for the whole kernel matrix."""
         model, kernel, n = self.model, as_kernel(self.model.kernel), X.shape[0]
-        few = has_few_features(kernel, X) and not isinstance(X, RowBlocks)
+        few = has_few_features(kernel, X.shape) and not isinstance(X, RowBlocks)
         whole = n <= FULL_ROWS or kernel.pairwise or few
         if model.n_landmarks is None or (model.n_landmarks == "auto" and whole):
             return None
@@ -94,7 +100,8 @@ class LeastSquares:
 
     def arrays_for(self, X: Matrix | RowBlocks) -> float:
         """Arrays of the size of the kernel matrix that a fit to ``X`` has in memory at once."""
-        if self.landmarks_for(X) is not None or has_few_features(as_kernel(self.model.kernel), X):
+        few = has_few_features(as_kernel(self.model.kernel), X.shape)
+        if few or self.landmarks_for(X) is not None:
             return 0.0
         if self.model.mu is not None:
             return GIVEN
@@ -103,12 +110,15 @@ class LeastSquares:
     def operations_for(self, X: Matrix | RowBlocks) -> float:
         """Floating-point operations of a fit to ``X``, very roughly."""
         m, n, given = self.landmarks_for(X), float(X.shape[0]), self.model.mu is not None
-        if has_few_features(as_kernel(self.model.kernel), X):
+        if has_few_features(as_kernel(self.model.kernel), X.shape):
             return 0.0
         if m is None:
             return (1.0 if given else OPERATIONS_OF_SEARCH) * n**3
-        size = most_landmarks(X.shape[0]) if m == "auto" else m
-        return (10.0 if given else _ON_LANDMARKS) * n * float(size) ** 2
+        if given:
+            return 10.0 * n * float(m) ** 2
+        size = min(LARGEST_RANK, _LANDMARKS_THAT_PAY * n**0.5) if m == "auto" else float(m)
+        rows = _OF_ALL_ROWS * n + _OF_SOME_ROWS * min(n, _ROWS_OF_SEARCH)
+        return rows * size**2 + _OF_NUMBER * (m == "auto")
 
     def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
         model, y, m = self.model, rows.own(rows.targets), self.landmarks_for(X)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._classes import class_indices
+from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
 from looms.calibration._coupling import at_prevalence as moved
 from looms.estimators._in_pipelines import parts_of
@@ -148,7 +149,8 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
         p : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; rows sum to one.
         """
-        p = self.classifier.predict_proba(X)
+        with openmp_threads(_num_samples(X)):
+            p = self.classifier.predict_proba(X)
         return moved(p, self.training_prevalence_, self.prevalence_)
 
     def decision_function(self, X: Any) -> Array:

@@ -71,7 +71,8 @@ class Regressor(ScoredRegressor, SelectingModel):
         X, targets, weight = self._validated(X, y, sample_weight)
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
         rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, _squared_error)
-        selection = self._selection_on(rows, watcher)
+        with blas_threads(len(rows.train)):
+            selection = self._selection_on(rows, watcher)
         self._set_fitted(_unfitted=self._for_evaluation(selection), **selection.attributes())
         watcher.ends()
         warn_of_search(selection.choice, targets)

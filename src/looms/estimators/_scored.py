@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from looms._checks import check_flag
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors, number_scores
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.estimators._known_targets import KnownTargets
@@ -110,8 +111,9 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         check_flag("nested", nested)
         scorers = scorers_of(scoring, self, self._y_of_fit, self.held_out_.sample_weight)
-        scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
-        self._keep_models(scores)
+        with blas_threads(len(self.held_out_.y)):
+            scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
+            self._keep_models(scores)
         return judged(scores, scorers, getattr(self, "classes_", None))
 
     def report(

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, check_target
 from looms._classes import class_indices
+from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import CallbackSupportMixin, tell
@@ -286,10 +287,11 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             check_known(self.preprocess, "preprocess", ("auto",), ", a transformer and None")
         one = TablePreprocessor() if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
-        if len(rows) == len(weight):
-            matrix = one.fit_transform(X)
-        else:
-            matrix = one.fit(_safe_indexing(X, rows)).transform(X)
+        with openmp_threads(len(weight)):
+            if len(rows) == len(weight):
+                matrix = one.fit_transform(X)
+            else:
+                matrix = one.fit(_safe_indexing(X, rows)).transform(X)
         if isinstance(one, TablePreprocessor):
             warn_of_columns([*serious_remarks(one, len(rows))])
             tell(self, "on_columns", one)
@@ -340,8 +342,11 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         check_is_fitted(self)
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples) to predict.")
+        if self.preprocessor_ is None:
+            return X
         if not isinstance(self.preprocessor_, TablePreprocessor):
-            return X if self.preprocessor_ is None else self.preprocessor_.transform(X)
+            with openmp_threads(_num_samples(X)):
+                return self.preprocessor_.transform(X)
         unlike = Unlike(self.preprocessor_)
         matrix = unlike.add(X)
         warn_of_new_values(unlike.new_values)

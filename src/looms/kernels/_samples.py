@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances as sparse_manhattan_distances
 
+from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 
 #: A squared distance below this fraction of the squared norms is computed from the difference.
@@ -243,7 +244,8 @@ def manhattan_distances(A: Matrix, B: Matrix) -> Array:
     S, T = sp.csr_array(B), sp.csr_array(A)
     for M in (S, T):  # views, which take indices of 32 bits; blocks of rows have no need of more
         M.indices, M.indptr = M.indices.astype(np.int32), M.indptr.astype(np.int32)
-    return np.asarray(sparse_manhattan_distances(S, T).T)
+    with openmp_threads(max(S.shape[0], T.shape[0])):
+        return np.asarray(sparse_manhattan_distances(S, T).T)
 
 
 def samples_of(X: Matrix, Y: Matrix | None) -> tuple[Samples, Samples]:

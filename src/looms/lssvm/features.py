@@ -29,13 +29,14 @@ _HUGE = 1e150  # squares of eigenvalues beyond it overflow
 _DIGITS = 1e-8
 
 
-def has_few_features(kernel: Kernel, X: Matrix) -> bool:
-    """True for the linear kernel with at most half as many features as rows.
+def has_few_features(kernel: Kernel, shape: tuple[int, int]) -> bool:
+    """True for the linear kernel, of rows with at most half as many features.
 
     Then the eigendecomposition takes no longer than a factorization of the kernel matrix, and the
     scores take half of its memory.
     """
-    return type(kernel) is Linear and 2 * X.shape[1] <= X.shape[0]
+    n_rows, n_features = shape
+    return type(kernel) is Linear and 2 * n_features <= n_rows
 
 
 @dataclass(frozen=True, eq=False)

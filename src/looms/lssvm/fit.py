@@ -17,7 +17,7 @@ from looms._classes import with_ties
 from looms._memory import CERTIFICATE, check_memory
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, as_blocks
+from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._gram import (
@@ -35,7 +35,7 @@ from looms.lssvm.features import decompose_features, has_few_features
 from looms.lssvm.landmarks import Landmarks, Streamed, outputs_on
 from looms.lssvm.left_out import LeftOut
 from looms.lssvm.projection import Projection
-from looms.lssvm.refit import SystemOnLandmarks, WholeSystem
+from looms.lssvm.refit import SystemOfFeatures, SystemOnLandmarks, WholeSystem
 from looms.lssvm.updates import Bordered
 from looms.units import Units
 
@@ -169,6 +169,10 @@ class Member(ABC):
         """
         raise NotImplementedError
 
+    def order_of_refits(self, shape: tuple[int, int]) -> int:
+        """Order q of the systems that `refits` of n rows and p features solve, in n q² flops."""
+        raise NotImplementedError
+
     def expanded(self, refits: Any, train: AnyArray, places: AnyArray) -> Array:
         """f(x) of some rows of its refits, by its coefficients of the rows ``train``."""
         raise NotImplementedError
@@ -235,7 +239,7 @@ class KernelMember(Member):
         """By the features if these are few, else by the whole kernel matrix."""
         n, Y = len(y), targets_as_columns(y)
         with blas_threads(n):
-            if has_few_features(self.kernel, X):
+            if has_few_features(self.kernel, X.shape):
                 features = decompose_features(X, zeta, fit_intercept=fit_intercept)
                 return features.solve(Y, self.mu)
             K = np.empty((n, n), order="F")
@@ -273,6 +277,9 @@ class KernelMember(Member):
         return system
 
     def refits(self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool) -> Any:
+        if has_few_features(self.kernel, X.shape):
+            rows = rows_in_memory(X)
+            return SystemOfFeatures(self.kernel, rows, y, self.mu, zeta, fit_intercept)
         check_memory(len(y), CERTIFICATE)
         basis, every = Samples(X, center=center_of(X)), np.arange(len(y))
         K = np.vstack([block for _, block in kernel_blocks(self.kernel, X, basis, every)])
@@ -280,6 +287,10 @@ class KernelMember(Member):
         gram_into(of_fit, self.kernel, GramBlocks(X, frozenset()))
         errors = np.abs(np.tril(K - of_fit))
         return WholeSystem(K, y, self.mu, zeta, fit_intercept, errors)
+
+    def order_of_refits(self, shape: tuple[int, int]) -> int:
+        n_rows, n_features = shape
+        return n_features if has_few_features(self.kernel, shape) else n_rows
 
     def expanded(self, refits: Any, train: AnyArray, places: AnyArray) -> Array:
         f: Array = refits.expanded(self.dual_coef[train], self.intercept, places)
@@ -341,6 +352,9 @@ class LandmarkMember(KernelMember):
         self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
     ) -> SystemOnLandmarks:
         return SystemOnLandmarks(self._landmarks, as_blocks(X), y, self.mu, zeta, fit_intercept)
+
+    def order_of_refits(self, shape: tuple[int, int]) -> int:
+        return int(self.landmarks.shape[0])
 
     def expanded(self, refits: Any, train: AnyArray, places: AnyArray) -> Array:
         f: Array = refits.expanded(self.dual_coef, self.intercept, places)

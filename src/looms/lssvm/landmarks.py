@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.kernels import Kernel
@@ -203,20 +204,23 @@ class Streamed(Projection):
     ) -> None:
         self._placed = placed
         self.blocks, self.y, self.mu, self.weight, self.landmarks = blocks, y, mu, zeta, landmarks
-        n, m, R_inverse = len(y), len(landmarks), landmarks.whitening(mu)
+        n, m = len(y), len(landmarks)
+        with blas_threads(m):
+            R_inverse = landmarks.whitening(mu)
         work = partial(moments, landmarks, R_inverse, fit_intercept)
         (A, b), _ = blocks.sweep(work, y, zeta)
         A = np.array(A, order="F")
         self.size = float(np.trace(A)) / n + self.ridge
         A[np.arange(m), np.arange(m)] += n * mu
-        L, failed = lapack.dpotrf(A, lower=1, clean=1)
-        if failed or not np.isfinite(b).all():
-            raise NotPositiveDefiniteError(mu)
-        V, _ = lapack.dtrtri(np.asfortranarray(L.T), lower=0)  # L⁻ᵀ
-        self._theta = V.T @ b
-        theta = V @ self._theta
-        theta[:m] = R_inverse @ theta[:m]
-        V[:m] = blas.dtrmm(1.0, R_inverse, V[:m])
+        with blas_threads(m):
+            L, failed = lapack.dpotrf(A, lower=1, clean=1)
+            if failed or not np.isfinite(b).all():
+                raise NotPositiveDefiniteError(mu)
+            V, _ = lapack.dtrtri(np.asfortranarray(L.T), lower=0)  # L⁻ᵀ
+            self._theta = V.T @ b
+            theta = V @ self._theta
+            theta[:m] = R_inverse @ theta[:m]
+            V[:m] = blas.dtrmm(1.0, R_inverse, V[:m])
         self.V, self.coef, self._intercept = V, theta[:m], theta[m:].sum(axis=0)
         self._rows: tuple[Array, Array] | None = None  # leverages left 1 − h, and r
         self._of_units: _OfUnits | None = None

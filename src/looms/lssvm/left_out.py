@@ -16,7 +16,6 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.units import Batch, Units
 
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
-_MOST_FITS = 50_000  # without every two units
 
 
 class LeftOut(ABC):
@@ -284,13 +283,6 @@ class Refits(LeftOut):
         return np.stack([self._without(G)(self.X[G]) for G in rows])
 
     def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
-        n_fits = units.n_units * (inner.n_units if inner else 1)
-        if n_fits > _MOST_FITS:
-            raise ValueError(
-                f"This takes {n_fits:,} fits, since a model without a closed form is refitted "
-                f"without every two units; up to {_MOST_FITS:,} are made: take fewer rows, larger "
-                "groups, or kernels only."
-            )
         F = np.stack([self._without(G)(self.X) for G in batch.rows])
         for outputs, G in zip(F, batch.rows, strict=True):
             for H in inner or ():

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from looms._typing import AnyArray, Array
-from looms.blocks import RowBlocks
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks, as_blocks
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
+from looms.kernels import Kernel
+from looms.kernels._samples import Samples, dense
 from looms.lssvm._system import checked_system, ridge, targets_as_columns
 from looms.lssvm.conditioning import condition_of
 from looms.lssvm.landmarks import Landmarks, moments
@@ -140,6 +142,8 @@ class SystemOnLandmarks:
     """
 
     solver = SOLVER
+    #: (m,) sizes of what was subtracted from the kernel values; zero if nothing was.
+    _taken: Array | float = 0.0
 
     def __init__(
         self,
@@ -195,7 +199,7 @@ class SystemOnLandmarks:
         solved = np.linalg.solve(A, np.hstack([b, phi.T]))
         theta, of_rows = solved[:, : b.shape[1]], solved[:, b.shape[1] :]
         leverage = np.maximum(np.einsum("ij,ji->i", phi, of_rows), 0.0)
-        sizes = np.abs(K).max(axis=0) @ np.abs(self._R_inverse @ theta[:m])
+        sizes = (np.abs(K).max(axis=0) + self._taken) @ np.abs(self._R_inverse @ theta[:m])
         error = m * eps * np.outer(1.0 + np.sqrt(zeta.sum() * leverage), sizes)
         outputs, largest = phi @ theta, np.abs(targets_as_columns(self._y)).max(axis=0)
         return outputs, error + 4.0 * eps * condition * np.maximum(np.abs(outputs), largest)
@@ -205,3 +209,45 @@ class SystemOnLandmarks:
         m = len(self._R_inverse)
         A[np.arange(m), np.arange(m)] += self._ridge
         return A, b
+
+
+class SystemOfFeatures(SystemOnLandmarks):
+    """Refits of a linear model of few features, which are on landmarks: k(x, e_j) = x_j.
+
+    The features are centered, if an intercept makes up for that, and of the order of one.
+
+    Parameters
+    ----------
+    kernel : the linear kernel.
+    X : (n, p) rows.
+    y, mu, zeta, fit_intercept : as for `SystemOnLandmarks`.
+    """
+
+    def __init__(
+        self, kernel: Kernel, X: Matrix, y: Array, mu: float, zeta: Array, fit_intercept: bool
+    ) -> None:
+        features = dense(X)
+        mean = features.mean(axis=0) if fit_intercept else np.zeros(X.shape[1])
+        features = features - mean
+        unit = float(np.sqrt(np.square(features).mean())) or 1.0
+        features /= unit
+        axes = _Axes(kernel, Samples(np.eye(X.shape[1])))
+        super().__init__(axes, as_blocks(features), y, mu / unit**2, zeta, fit_intercept)
+        self._taken, self._strength = np.abs(mean) / unit, len(y) * mu
+
+    def expanded(self, dual_coef: Array, intercept: Any, rows: AnyArray) -> Array:
+        """Outputs y_i − n μ α_i / ζ_i of some rows, by their coefficients α.
+
+        Sums over the coefficients of all rows would lose the digits that n μ is smaller by.
+        """
+        residuals = targets_as_columns(dual_coef)[rows] / self._zeta[rows, None]
+        own = self._y[rows]
+        return np.asarray(own - self._strength * residuals.reshape(own.shape))
+
+
+class _Axes(Landmarks):
+    """Unit vectors, whose K_ZZ is one."""
+
+    @property
+    def jitter(self) -> float:
+        return 0.0

@@ -103,7 +103,12 @@ def _members(model: Any, members: Any, n: int) -> None:
             _kernel_member(model, one, n)
         else:
             require(one.shape == model.loo_.y.shape[1:], f"shape {one.shape} is of others")
-            numbers(one, "held_out", None, *one.shape)
+            m = len(numbers(one, "held_out", None, *one.shape))
+            n_rows, n_units = (
+                (m, 0) if one.units is None else (one.units.shape[1], one.units.n_units)
+            )
+            proper = n_rows == m and len(one.without) == n_units
+            require(proper, "without is not of the folds of the rows")
     require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
 
 

@@ -40,7 +40,7 @@ from looms.tables import TablePreprocessor
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
 SCHEMA = 5
 #: Most samples for which the effect of each is computed: n³ flops and some n×n arrays. On m
-#: landmarks n m² counts.
+#: landmarks n m² counts. So it does for refits of a certificate.
 MOST_DELETIONS = 1500
 #: Difference of rows from those of the fit, by the largest number, that is rounding.
 _ROUNDING = 1e-9
@@ -280,9 +280,12 @@ class Facts:
     @cached_property
     def certified(self) -> Certificate | None:
         """Comparison with refits; None without kernels, or for many samples unless made before."""
-        made: Certificate | None = getattr(self.model.fitted, "certificate_", None)
-        few = self.few and self.model.kernels
-        return made or (copy(self.model.fitted).certify() if few else None)
+        model = self.model
+        made: Certificate | None = getattr(model.fitted, "certificate_", None)
+        if made or model.rows is None or not model.members:
+            return made
+        cheap = model.fitted._cost_of_refit <= MOST_DELETIONS**3
+        return copy(model.fitted).certify() if cheap else None
 
     @cached_property
     def remarks(self) -> list[Caution]:

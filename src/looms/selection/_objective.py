@@ -637,5 +637,5 @@ def objective_of(
     ----------
     X, y, kernel, options : as for `Objective`.
     """
-    by_features = has_few_features(as_kernel(kernel), as_matrix(X))
+    by_features = has_few_features(as_kernel(kernel), as_matrix(X).shape)
     return (FeaturesObjective if by_features else Objective)(X, y, kernel=kernel, **options)

@@ -109,6 +109,9 @@ class SupportVectorMember(KernelMember):
     def refits(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> RefittedPairs:
         return RefittedPairs(self, X, y, zeta)
 
+    def order_of_refits(self, shape: tuple[int, int]) -> int:
+        return shape[0]
+
     def expanded(self, refits: RefittedPairs, train: AnyArray, places: AnyArray) -> Array:
         alpha = targets_as_columns(self.dual_coef)[train]
         f = refits.K[places] @ alpha + self.intercept

@@ -25,6 +25,7 @@ from looms.tables._remarks import (
     sentence,
     tells_rows_apart,
 )
+from looms.tables._state import packed_state, unpacked_state
 from looms.tables._transformers import PairScaler, SparseColumns
 
 #: Numbers by which booleans are also written.
@@ -354,6 +355,12 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             blocks.append(steps["encode"].transform(parts.texts))
         matrix: Array = np.hstack(blocks, dtype=float)
         return matrix
+
+    def __getstate__(self) -> dict[str, Any]:
+        return packed_state(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(unpacked_state(state))
 
     def __sklearn_tags__(self) -> Any:
         """Tags of a transformer of tables with text and gaps, or of sparse matrices."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,13 +13,14 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm.features import has_few_features
 from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks, numbers_of
-from looms.report.model import Model, model_of, relevances, sampled_rows
+from looms.report.model import model_of, relevances, sampled_rows
 
 #: Kernel values between permuted rows and those of the fit: a second or two on one thread.
 _VALUES = 1.5e8
 _MOST_REPEATS = 5
+#: Kernel values that take the time of an output of boosted trees.
+_OF_OTHERS = 1000
 #: Columns drawn as bars.
 MOST_BARS = 20
 
@@ -135,7 +135,9 @@ class ImportanceDisplay(ModelDisplay):
             worth = relevances(model)
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
-        affordable = _VALUES / (max(1, sum(map(_width_on(model), model.members))) * len(names))
+        shape = model.n_with_weight, fitted.n_features_in_
+        width = _OF_OTHERS + sum(one.order_of_refits(shape) for one in model.members)
+        affordable = _VALUES / (width * len(names))
         rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
         left_out, units = fitted.left_out(), fitted._units_at_hand
         place = np.searchsorted(np.flatnonzero(fitted.fit_weight_), rows)
@@ -195,18 +197,6 @@ class ImportanceDisplay(ModelDisplay):
 
 #: The same under its own name, for the values without a drawing.
 feature_importance = ImportanceDisplay.compute
-
-
-def _width_on(model: Model) -> Callable[[Any], int]:
-    """Function of a member: the numbers that its output of a row is made of."""
-
-    def width(member: Any) -> int:
-        if member.landmarks is not None:
-            return len(member.landmarks)
-        few = has_few_features(member.kernel, model.rows)
-        return int(model.fitted.n_features_in_ if few else model.n_with_weight)
-
-    return width
 
 
 def _permuted(X: Matrix, features: list[int], order: AnyArray) -> Matrix:
