@@ -248,7 +248,7 @@ class KernelModel(ScoredModel):
         """
         left_out: LeftOut | None = vars(self).get(name)
         if left_out is None:
-            self._check_closed_forms()
+            self._rows_of_fit()  # an error without these
             raise NotFittedError(
                 f"The models without each row, n² numbers, are not at hand: call {again} to make "
                 "them, since other scores need none, and a copied or saved model holds none. The "
