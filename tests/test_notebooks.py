@@ -38,7 +38,7 @@ def comparison():
 @pytest.mark.slow
 def test_a_comparison_shows_means_and_tests(comparison):
     rows = rows_of(comparison)
-    assert rows[0] == ["mean ± s.e.", "balanced_accuracy", "accuracy"]
+    assert rows[0] == ["mean ± s.e.", "balanced_accuracy", "accuracy", "log_loss"]
     assert [row[0] for row in rows[1:3]] == [SHOWN, "majority"]
     assert rows[3] == ["difference", "mean ± s.e.", "95 % interval", "t", "p", "splits"]
     test = comparison.differences().loc[(NAME, "majority", "balanced_accuracy")]
@@ -56,7 +56,7 @@ def test_an_assessment_shows_its_figures_and_remarks(comparison):
     failed = replace(result, splits=(*result.splits[:2], replace(result.splits[2], error=NAME)))
     assert f"1 of 3 splits raised; split 2: {SHOWN}" in text_of(failed)
     without_loo = comparison.results["majority"]
-    assert [row[4] for row in rows_of(without_loo)[1:]] == ["", ""]
+    assert [row[4] for row in rows_of(without_loo)[1:]] == ["", "", ""]
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])

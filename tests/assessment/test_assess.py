@@ -460,8 +460,8 @@ def test_a_comparison_has_the_scores_that_all_have(two_classes):
     given = {"likely": LogisticRegression(), "decides": LinearSVC()}
     compared = looms.compare(given, *two_classes, n_splits=2)
     assert {one.scores for one in compared.results.values()} == {("balanced_accuracy", "roc_auc")}
-    alone = looms.compare({"likely": given["likely"]}, *two_classes, n_splits=2)
-    assert alone.results["likely"].scores == ("balanced_accuracy", "roc_auc", "log_loss")
+    alone = looms.assess(given["likely"], *two_classes, n_splits=2)
+    assert alone.scores == ("balanced_accuracy", "roc_auc", "log_loss")
     codes = two_classes[0], np.unique(two_classes[1], return_inverse=True)[1]
     with pytest.raises(ValueError, match="no score in common"):
         looms.compare({"a": Ridge(), "b": LogisticRegression()}, *codes, n_splits=2)

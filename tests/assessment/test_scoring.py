@@ -138,12 +138,12 @@ def test_directions_are_told_or_not(two_classes):
     assert wrong.signed_optimism == -wrong.optimism == pytest.approx(right.signed_optimism)
     assert unknown.smaller_is_better is unknown.signed_optimism is None
     (said,) = [line for line in str(result).splitlines() if "(yes: " in line]
-    assert said.startswith("4 random splits cannot tell the difference of leave-one-out")
+    assert said.startswith("4 random splits cannot tell the difference of the fit's own score")
     always = {"always": lambda model, X, y: float(len(y) > 20)}  # 1 of leave-one-out outputs
     result = looms.assess(
         looms.KernelClassifier(mu=1e-3), *two_classes, 4, 0.2, always, random_state=0
     )
-    assert "Leave-one-out is higher by 1 ± 0 (always)." in str(result)
+    assert "The fit's own score is higher by 1 ± 0 (always)." in str(result)
 
 
 @pytest.mark.slow
@@ -157,11 +157,9 @@ def test_estimates_are_those_of_the_tables(two_classes, method):
         assert found.value == result.mean[name]
         assert found.standard_error == result.standard_error[name]
         assert [found.low, found.high] == result.interval(0.8).loc[name].tolist()
-        assert found.optimism == result.optimism[name]
-        assert found.loo == pytest.approx(result.table[f"loo_{name}"].mean())
-    with pytest.raises(
-        ValueError, match="score must be one of balanced_accuracy, roc_auc; got 'f1'"
-    ):
+        assert found.optimism == pytest.approx(result.optimism[name], nan_ok=True)
+        assert found.loo == pytest.approx(result.table[f"loo_{name}"].mean(), nan_ok=True)
+    with pytest.raises(ValueError, match="score must be one of .*roc_auc.*; got 'f1'"):
         result.estimate("f1")
 
 

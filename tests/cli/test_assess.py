@@ -117,7 +117,7 @@ def test_methods(looms, pets, method):
 @pytest.mark.slow
 def test_report(looms, data_folder, tmp_path, monkeypatch):
     file = data_folder / "haberman.csv"
-    given = ("-t", "target", "-n", 3, "-c", "linear", "--test-size", 0.3)
+    given = ("-t", "target", "-n", 3, "-c", "linear", "--test-size", 0.3, "--threshold", "balanced")
     result = looms("assess", file, *given, "--report", "nested.html")
     assert result.exit_code == 0, result.stderr
     page = (tmp_path / "nested.html").read_text(encoding="utf-8")

@@ -102,7 +102,7 @@ def test_rows_of_one_time_are_held_out_together(looms, fit, demand):
     assert "--time day: rows of one time are held out together" in result.stderr
     machine = load_model("m.skops").model
     assert np.bincount(machine.units_.clusters).tolist() == [31, 30, 29]
-    assert "There are only 3 times" in result.stderr
+    assert "There are only 3 windows of time" in result.stderr
 
 
 @pytest.mark.slow

@@ -274,7 +274,7 @@ class TestFit:
     def test_an_estimate_of_time_fails_no_test(self, monkeypatch):
         """A busy machine is slow: the filters of all tests let these warnings pass."""
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
-        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1e3)
+        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda n: 1e3)
         model = TabularClassifier(["linear", KernelClassifier("rbf", mu=0.1)]).fit(TABLE, LABELS)
         model._fit_seconds = 1e6
         model.evaluate()

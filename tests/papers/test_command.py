@@ -57,7 +57,7 @@ def test_run_prints_the_table(papers, sets):
     assert "hiva: 60 rows" in result.stderr
     assert "prepared as hiva; 2 experiments" in result.stderr
     assert "Experiment 2 of 2: press-rbf" in result.stderr
-    assert len(re.findall(r"^Split \d: ber [\d.]+, LOO [\d.]+; auc", result.stderr, re.M)) == 6
+    assert len(re.findall(r"^Split \d: ber [\d.]+, own [\d.]+; auc", result.stderr, re.M)) == 6
     assert "false_alarm" not in result.stderr
     assert os.listdir() == ["sets"]
 

@@ -378,7 +378,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
         )
     few = _few_groups(model)
     if few:
-        yield note("Few groups", few)
+        yield note("Few windows" if model.units.windows else "Few groups", few)
     if not model.classification:
         return
     counts = recall_by_class(model)[0]
