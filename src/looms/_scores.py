@@ -292,7 +292,8 @@ def mean_and_error(
     """Weighted mean and its standard error; with unit weights the latter is s / √n."""
     share = weight / weight.sum()
     mean = float(share @ values)
-    return mean, _error_of_sum(share * (values - mean), weight, groups)
+    size = float(np.abs(values).max(initial=0.0)) or 1.0  # whatever the units
+    return mean, size * _error_of_sum(share * (values - mean) / size, weight, groups)
 
 
 def _error_of_sum(deviations: Array, weight: Array, groups: AnyArray | None) -> float:

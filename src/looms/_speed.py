@@ -8,15 +8,21 @@ from functools import cache
 import numpy as np
 from scipy.linalg import blas
 
+from looms._threads import available_threads
+
 _TIMED, _TIMES = 1000, 3  # size of the matrix product that is timed, some hundredths of a second
 
 
-@cache
-def operations_per_second(n_threads: int | None = None) -> float:
+def operations_per_second() -> float:
     """Floating-point operations of a matrix product in a second, the most of three products.
 
-    ``n_threads`` that BLAS takes here: each number of them is timed once.
+    By as many threads as BLAS may take now; each number of them is timed once.
     """
+    return _timed(available_threads())
+
+
+@cache
+def _timed(n_threads: int) -> float:
     A = np.ones((_TIMED, _TIMED), order="F")
     blas.dgemm(1.0, A[:100], A)  # wakes its threads
     seconds = []

@@ -159,7 +159,7 @@ def test_estimates_are_those_of_the_tables(two_classes, method):
         assert [found.low, found.high] == result.interval(0.8).loc[name].tolist()
         assert found.optimism == pytest.approx(result.optimism[name], nan_ok=True)
         assert found.loo == pytest.approx(result.table[f"loo_{name}"].mean(), nan_ok=True)
-    with pytest.raises(ValueError, match="score must be one of .*roc_auc.*; got 'f1'"):
+    with pytest.raises(ValueError, match=r"score must be one of .*roc_auc.*; got 'f1'"):
         result.estimate("f1")
 
 

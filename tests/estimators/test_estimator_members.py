@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,12 +21,14 @@ from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion, row_order
+from looms.diagnostics._problem import BY_BEST, BY_KERNELS
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._estimator_member import FOLDS
 from looms.estimators._folds import folds_or_units
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.lssvm.fit import KernelMember
+from looms.report import cautions
 from looms.selection._stack import stacking_weights
 
 N = 60
@@ -213,12 +215,30 @@ def test_influence_is_on_the_kernels_or_on_the_best_of_them_without_weight(y, co
     assert best.kernel_name == "linear"
     alone = one(best.kernel, mu=best.mu).fit(X, y)
     found, expected = (case_deletion(one, criterion="press") for one in (model, alone))
-    assert (found.by_kernels, expected.by_kernels) == (True, False)
+    assert found.by_kernels == (BY_KERNELS if combine == "stack" else BY_BEST)
+    assert expected.by_kernels == ""
     for name in ("rms_change", "surprise", "leverage", "criterion_change", "residual"):
         assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-9)
     ours, theirs = row_order(model), row_order(alone)
     assert ours.p_value == theirs.p_value
     assert ours.scores == pytest.approx(theirs.scores)
+
+
+@pytest.mark.slow
+def test_folds_of_which_the_first_pass_misses_a_row_have_intervals():
+    cv = ShuffleSplit(20, test_size=0.4, random_state=0)
+    model = evaluated(CandidatesRegressor(["linear", TREE], cv=cv).fit(X, Y))
+    assert model.members_[-1].units is not None
+    lower, upper = model.predict_interval(NEW).T
+    assert (lower < upper).all()
+
+
+def test_a_saved_model_of_blocks_has_cautions():
+    model = CandidatesClassifier([KernelClassifier(n_landmarks=20), LogisticRegression()])
+    model.fit(ArrayBlocks(X, 17), TWO)
+    again = pickle.loads(pickle.dumps(model))
+    titles = [{one["title"] for one in cautions(each)} for each in (model, again)]
+    assert titles[1] <= titles[0]
 
 
 def test_influence_needs_a_kernel():

@@ -267,14 +267,14 @@ class TestFit:
 
     def test_a_long_fit_is_announced_with_time_and_memory(self, monkeypatch):
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
-        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda _: 1e3)
+        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1e3)
         with pytest.warns(UserWarning, match="90 rows will take some .* minutes and .* GB"):
             TabularClassifier(["rbf"]).fit(TABLE, LABELS)
 
     def test_an_estimate_of_time_fails_no_test(self, monkeypatch):
         """A busy machine is slow: the filters of all tests let these warnings pass."""
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
-        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda n: 1e3)
+        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1e3)
         model = TabularClassifier(["linear", KernelClassifier("rbf", mu=0.1)]).fit(TABLE, LABELS)
         model._fit_seconds = 1e6
         model.evaluate()
@@ -315,7 +315,7 @@ class TestFit:
 
     def test_its_time_counts_the_fits_in_folds_and_those_of_transforms(self, monkeypatch):
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
-        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda _: 1.0)
+        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1.0)
 
         def minutes(candidates, target):
             model = TabularRegressor(candidates, target=target)

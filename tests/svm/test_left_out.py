@@ -101,6 +101,10 @@ def test_machines_without_units_equal_refits(units, classes, weight, loss):
     assert_allclose(paths.fitted(), expected.fitted(), **close)
     assert_allclose(paths.outputs(units), expected.outputs(units), **close)
     assert_allclose(paths.at(NEW, units), expected.at(NEW, units), **close)
+    tested = np.flatnonzero(units.own >= 0)
+    rows, changed = np.append(tested, tested[:3]), np.arange(len(tested) + 3) % len(NEW)
+    own = expected.own(NEW[changed], rows, units)
+    assert_allclose(paths.own(NEW[changed], rows, units), own, **close)
     pairs = zip(paths.everywhere(units), expected.everywhere(units), strict=True)
     for (ids, F), (same, of_refits) in pairs:
         assert_allclose(ids, same)

@@ -36,8 +36,8 @@ from looms.report.text import (
 
 Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
-#: Number of scales shown, the largest, for a kernel with a scale for every feature.
-MOST_SCALES = 8
+#: Number of scales shown, the largest, for a kernel with a scale for every feature; and of columns.
+MOST_SCALES = MOST_COLUMNS = 8
 #: Prefix of a candidate's loss, by what was held out.
 _SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV", "window": "CV"}
 #: Characters of a cell of a confusion matrix, such as 100.0%, and between two of them.
@@ -270,7 +270,7 @@ def show_choice(saved: Fitted, facts: Facts) -> None:
 
 def _show_columns(facts: Facts) -> None:
     """Print the columns that the model needs, if there are several."""
-    importance = facts.importance if facts.few else None
+    importance, scale = facts.importance, facts.model.on_scale.scale
     if importance is None or importance.n_columns < 2 or not importance.press > 0:
         return
     rises, errors = 100 * importance.value, 100 * importance.standard_error
@@ -280,9 +280,10 @@ def _show_columns(facts: Facts) -> None:
         for name, rise, error in each
         if rise > 2 * error
     ]
-    rest = f", and {len(leading) - MOST_SCALES} more" if len(leading) > MOST_SCALES else ""
-    columns = ", ".join(leading[:MOST_SCALES]) + rest if leading else "none beyond two s.e."
-    console().print(f"Rise of the squared held-out error when a column is shuffled: {columns}")
+    rest = f", and {len(leading) - MOST_COLUMNS} more" if len(leading) > MOST_COLUMNS else ""
+    columns = ", ".join(leading[:MOST_COLUMNS]) + rest if leading else "none beyond two s.e."
+    of = "" if scale is None else f" on the scale of the {scale}"
+    console().print(f"Rise of the squared held-out error{of} if a column is shuffled: {columns}")
 
 
 def _show_chosen(facts: Facts) -> None:

@@ -74,7 +74,7 @@ class Plan:
     jobs
         Refits to run in parallel; -1 for one per core.
     cv
-        Folds to leave out instead of single rows or groups, one refit per fold: 10 is much faster.
+        Folds to leave out instead of single rows or groups.
     """
 
     bootstrap: Annotated[int, Bounds(0)] = 400
@@ -153,8 +153,8 @@ def diagnose(
 
     The model is refitted without each of the rows that it was fitted to, or of the rows of --data,
     with fixed hyper-parameters. If its error is much smaller on its training rows than on rows held
-    out, it overfits. Where refits are slow, as of a stack with boosted trees, --cv 10 makes ten of
-    them, and --bootstrap 0 saves 400 more.
+    out, it overfits. Of a model with boosted trees the kernels are taken, which need no refits;
+    --bootstrap 0 saves 400 fits.
 
     The deviance judges probabilities: −2 log of the probability of the true class, summed over the
     rows; smaller is better. Goodness of fit compares it with that of rows drawn from the fitted
@@ -317,7 +317,7 @@ def show(diagnosis: Diagnosis) -> None:
         echo(
             f"Goodness of fit: {fit.verdict}, p = {fit.p_value:.3g}; the deviance of the {of} rows "
             f"is larger than that of {fit.percentile:.1f} % of {len(fit.bootstrapped)} bootstrap "
-            f"samples {DRAWN[fit.resampling]}"
+            f"samples {DRAWN[fit.resampling]}{fit.by_kernels}"
         )
 
     flagged, n_cases = changes.flagged, len(changes.values)

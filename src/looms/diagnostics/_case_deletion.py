@@ -17,7 +17,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
-from looms.diagnostics._problem import BY_KERNELS, model_without_rows
+from looms.diagnostics._problem import model_without_rows
 from looms.estimators._selecting import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -63,8 +63,8 @@ class CaseDeletion:
         undefined, such as "wmw" without the only member of a class.
     criterion : name of the criterion. None for more than 5000 samples: the largest change and the
         change of criterion take every pair of samples, so they are NaN.
-    by_kernels : true for a stack with members that have no kernel, such as boosted trees: all
-        values are then of its kernels alone.
+    by_kernels : words that say so if all values are of the kernels alone of a model that has
+        members without a kernel, such as boosted trees; else empty.
     margin : (n,) held-out margin, the output for the sample's own class minus the largest of
         the others (t (f − threshold) for two classes); None for regression.
     label, predicted : (n,) class given, and class predicted by the model without the sample,
@@ -91,7 +91,7 @@ class CaseDeletion:
     rms_change: Array
     criterion_change: Array
     criterion: str | None
-    by_kernels: bool = False
+    by_kernels: str = ""
     margin: Array | None = None
     label: AnyArray | None = None
     predicted: AnyArray | None = None
@@ -190,7 +190,7 @@ class CaseDeletion:
             parts.append(f"most_influential={self.labels[order[:1]].tolist()[0]!r}")
         if self.margin is not None:
             parts.append(f"n_contradicted={int((self.margin < 0).sum())}")
-        return f"CaseDeletion({', '.join(parts)}{BY_KERNELS * self.by_kernels})"
+        return f"CaseDeletion({', '.join(parts)}{self.by_kernels})"
 
 
 def case_deletion(

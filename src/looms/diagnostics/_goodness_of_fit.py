@@ -147,7 +147,8 @@ def goodness_of_fit(
     seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
     replicates = in_parallel(task, seeds, n_jobs, progress)
     return GoodnessOfFit(
-        observed, apparent, *np.array(replicates).T, level, resampling, problem.preprocessing
+        *(observed, apparent, *np.array(replicates).T, level),
+        *(resampling, problem.preprocessing, problem.by_kernels),
     )
 
 
@@ -187,6 +188,9 @@ class GoodnessOfFit:
         "labels", "held-out" or "pairs".
     preprocessing : str
         "none", "held" or "refitted".
+    by_kernels : str, default=""
+        Words that say so if the kernels alone were judged, of a model that has members without a
+        kernel, such as boosted trees.
 
     Examples
     --------
@@ -205,6 +209,7 @@ class GoodnessOfFit:
     alpha: float
     resampling: str
     preprocessing: str
+    by_kernels: str = ""
 
     @property
     def eic(self) -> float:
@@ -306,6 +311,7 @@ class GoodnessOfFit:
             f"between {low:.3g} and {high:.3g})\n"
             f"{len(self.bootstrapped)} bootstrap samples of {self.resampling}: "
             f"{mean:.2f} ± {spread:.2f}; the deviance is at percentile {self.percentile:.1f}"
+            f"{self.by_kernels}"
         )
 
 

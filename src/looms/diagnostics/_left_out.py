@@ -15,7 +15,7 @@ from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import fit_sigmoids
-from looms.diagnostics._problem import BY_KERNELS, GivenMembers, Problem, pose
+from looms.diagnostics._problem import GivenMembers, Problem, pose
 from looms.diagnostics._refits import (
     LARGEST,
     Likelihood,
@@ -236,7 +236,7 @@ def left_out_fits(
         problem.y,
         problem.names,
         problem.preprocessing,
-        method + BY_KERNELS * problem.by_kernels,
+        method + problem.by_kernels,
         unit,
         labels,
         group,

@@ -36,8 +36,9 @@ from looms.tables import TablePreprocessor
 from looms.units import Units
 
 PREPROCESSING = ("auto", "held", "refitted")
-#: What is said of the kernels of a stack that has other members, too.
-BY_KERNELS = ", by the kernels of the stack"
+#: What is said of the kernels of a stack that has other members, too, and of the best candidate
+#: with a kernel if none has weight.
+BY_KERNELS, BY_BEST = ", by the kernels of the stack", ", by the best kernel, which has no weight"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class Problem:
     threshold : for a model of looms, the output above which a sample belongs to the second of two
         classes, or what is subtracted from the output of each of several; zero for models that
         decide by themselves.
-    by_kernels : true for the kernels alone of a stack that has other members, too.
+    by_kernels : as `by_kernels` says it of the model.
     """
 
     estimator: Any
@@ -68,7 +69,7 @@ class Problem:
     names: AnyArray
     preprocessing: str
     threshold: float | Array = 0.0
-    by_kernels: bool = False
+    by_kernels: str = ""
 
     @property
     def n_samples(self) -> int:
@@ -112,7 +113,8 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         )
     of_looms = isinstance(fitted, KernelClassifier | CandidatesClassifier)
     closed = (fitted._closed if of_looms else None) or fitted
-    given: dict[str, Any] = {"estimator": frozen(closed), "by_kernels": closed is not fitted}
+    by = by_kernels(fitted) if of_looms else ""
+    given: dict[str, Any] = {"estimator": frozen(closed), "by_kernels": by}
     given |= {"y": y, "labels": labels, "classes": classes, "names": names}
     given["threshold"] = closed.threshold_ if of_looms else 0.0
     if not steps:
@@ -131,11 +133,18 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     return Problem(X=X, preprocessing="refitted", **given)
 
 
-def model_without_rows(model: Any, what: str) -> tuple[Any, bool]:
+def by_kernels(fitted: Any) -> str:
+    """Words for what is told of the kernels of a model alone; empty if it is all of kernels."""
+    if fitted._closed in (None, fitted):
+        return ""
+    return BY_KERNELS if fitted._kernel_members else BY_BEST
+
+
+def model_without_rows(model: Any, what: str) -> tuple[Any, str]:
     """The fitted looms estimator inside ``model``, which has its models without any rows.
 
     Of a stack with estimators of scikit-learn, which have none, it is the model of its kernels
-    alone, and the second value is true.
+    alone, as the words beside it say.
     """
     parts = parts_of(model)
     estimator = getattr(parts.last, "model_", parts.last)
@@ -152,7 +161,7 @@ def model_without_rows(model: Any, what: str) -> tuple[Any, bool]:
             f"{what} needs models without single rows, which are refits for estimators of "
             "scikit-learn, and this model has no kernel: give a kernel among its candidates."
         )
-    return closed, closed is not estimator
+    return closed, by_kernels(estimator)
 
 
 def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:

@@ -14,7 +14,7 @@ from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import with_error
-from looms.diagnostics._problem import BY_KERNELS, model_without_rows
+from looms.diagnostics._problem import model_without_rows
 from looms.held_out import HeldOut
 from looms.scores import area_within
 from looms.selection._decisions import Decided, Decisions
@@ -47,8 +47,8 @@ class RowOrder:
     scores : scores of the model without the block of each row, named as by its ``evaluate``. The
         hyper-parameters, threshold and calibration were tuned on all rows. "roc_auc" compares
         rows of one block.
-    by_kernels : true for a stack with members that have no kernel, such as boosted trees, of which
-        the kernels alone were tested.
+    by_kernels : words that say so if the kernels alone were tested, of a model that has members
+        without a kernel, such as boosted trees; else empty.
 
     Examples
     --------
@@ -64,14 +64,14 @@ class RowOrder:
     p_value: float
     folds: AnyArray
     scores: dict[str, float]
-    by_kernels: bool = False
+    by_kernels: str = ""
 
     def __repr__(self) -> str:
         scores = ", ".join(f"{name}={with_error(value)}" for name, value in self.scores.items())
         random = with_error(float(self.random.mean()), float(self.random.std()))
         return (
             f"RowOrder(p_value={self.p_value:.3g}, statistic={self.statistic:.4g}, "
-            f"random={random}; by blocks {scores}{BY_KERNELS * self.by_kernels})"
+            f"random={random}; by blocks {scores}{self.by_kernels})"
         )
 
 
@@ -153,7 +153,7 @@ def row_order(model: Any) -> RowOrder | None:
         except np.linalg.LinAlgError:
             _KNOWN[fitted.loo_] = None
     order = _KNOWN[fitted.loo_]
-    return replace(order, by_kernels=True) if order and by_kernels else order
+    return replace(order, by_kernels=by_kernels) if order and by_kernels else order
 
 
 def _tested(fitted: Any) -> RowOrder | None:

@@ -7,7 +7,7 @@ folds, and its models without single rows are as many fits as there are rows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -132,20 +132,21 @@ class EstimatorMember(Member):
         return every[:, 1:] if len(self.classes) == 2 else every
 
     def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
+        return self._refits(X, y, zeta)
+
+    def left_out_of_fit(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
+        known = zip(self.units or (), self.without, strict=True)
+        none = np.empty(0, dtype=np.intp)
+        kept = [(none, self.values), *((rows, one.values) for rows, one in known)]
+        return self._refits(X, y, zeta, kept)
+
+    def _refits(self, X: Any, y: Array, zeta: Array, known: Iterable[Any] = ()) -> Refits:
         X = rows_in_memory(X)
 
         def without(rest: AnyArray) -> Callable[[Matrix], Array]:
             return self.trained(X[rest], y[rest], zeta[rest]).values
 
-        return Refits(without, X, targets_as_columns(y), zeta)
-
-    def left_out_of_fit(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
-        left_out = self.left_out(X, y, zeta, fit_intercept)
-        known = [
-            (rows, one.values) for rows, one in zip(self.units or (), self.without, strict=True)
-        ]
-        none = np.empty(0, dtype=np.intp)
-        return Refits(left_out.fit, left_out.X, left_out.y, zeta, [(none, self.values), *known])
+        return Refits(without, X, targets_as_columns(y), zeta, known)
 
     def trained(self, X: Matrix, y: Array, zeta: Array) -> EstimatorMember:
         """A clone of the estimator, fitted to some rows."""

@@ -91,7 +91,7 @@ class KernelModel(ScoredModel):
     _rule_kept: bool = False
     _made_again = (
         *("_left_out", "_chosen", "_units_of_fit", "_local_scales", "_blocks"),
-        "_closed_alone",
+        *("_closed_alone", "_solved_members"),
     )
 
     #: Models whose weighted outputs are summed, or the only one.
@@ -102,6 +102,8 @@ class KernelModel(ScoredModel):
     _scored_in: tuple[Units, Array] | None = None
     #: Difference up to which held-out outputs for labels are equal up to rounding.
     _tie: float = 0.0
+    #: Models of each member without any of the rows, once they are solved.
+    _solved_members: dict[int, LeftOut]
     #: Rows in blocks that the model was fitted to; they are neither copied nor saved.
     _blocks: RowBlocks | None = None
     fit_intercept: bool
@@ -186,9 +188,16 @@ class KernelModel(ScoredModel):
         check_is_fitted(self)
         cached: LeftOut | None = vars(self).get("_left_out")
         if cached is None:
-            each = [self._solved(one) for one in self.members_]
+            each = [self._solved_member(k) for k in range(len(self.members_))]
             cached = self._left_out = sum_of([one.weight for one in self.members_], each)
         return cached
+
+    def _solved_member(self, k: int) -> LeftOut:
+        """Models of one member without any of the rows, solved once."""
+        known: dict[int, LeftOut] = self.__dict__.setdefault("_solved_members", {})
+        if k not in known:
+            known[k] = self._solved(self.members_[k])
+        return known[k]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "fit_weight_" in vars(self)  # a fit that failed may have left other attributes
@@ -318,7 +327,7 @@ class KernelModel(ScoredModel):
     def _units_of_intervals(self) -> Units:
         """Single rows or groups; the folds of members that have models without these only."""
         folds = self._folds_of_members
-        return self._units.draws if folds is None else folds.once
+        return self._units.draws if folds is None else folds.only(np.unique(folds.own))
 
     def _refits_of(self, nested: Nested) -> LeftOut:
         X_fit = training_rows(self._kept_rows(), nested.rows, self._pairwise)

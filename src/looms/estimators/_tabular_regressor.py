@@ -442,7 +442,7 @@ def _compared(
                 for each in fitted._by_repetition()
             ]
         )
-    return best_transform(y[train], predicted, weight[train], fitted._units.clusters)
+    return best_transform(y[train], predicted, weight[train], fitted._units.scored_together)
 
 
 def _numbers(y: Any) -> Array:

@@ -67,16 +67,19 @@ class UpdatableModel(KernelModel):
 
     @property
     def _closed(self) -> UpdatableModel | None:
-        """The members in closed form by themselves, as a model of the same rows; None without any.
+        """The members in closed form by themselves, as a model of the same rows; None without any,
+        or without the rows.
 
         It is this model if all are, and of the best candidate in closed form if none has weight.
         Its threshold and calibration are those of its own held-out outputs.
         """
         if all(one.closed for one in self.members_):
             return self
+        if not self._has_rows:
+            return None
         if "_closed_alone" not in vars(self):
-            solved = zip(self.members_, self.left_out().members, strict=True)
-            pairs = [(one, known) for one, known in solved if one.closed]
+            closed = [k for k, one in enumerate(self.members_) if one.closed]
+            pairs = [(self.members_[k], self._solved_member(k)) for k in closed]
             if not pairs and self._best_closed is not None:
                 pairs = [(self._best_closed, self._solved(self._best_closed))]
             self._closed_alone = self._of_closed(*zip(*pairs, strict=True)) if pairs else None
@@ -308,6 +311,7 @@ class UpdatableModel(KernelModel):
         model = self._given_as(attributes, factors)
         model._set_given(attributes, self if attributes["_rule_kept"] else None)
         model._left_out = sum_of(weights, systems)
+        model._solved_members = dict(enumerate(systems))
         if certify:
             model.certificate_ = certified_together(model, _REFITTED)
             _check(model.certificate_, model.mu_)

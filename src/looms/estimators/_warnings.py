@@ -22,7 +22,6 @@ from looms._checks import in_another_order
 from looms._classes import class_indices
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
-from looms._threads import available_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import listed
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
@@ -387,7 +386,7 @@ def warn_of_long_fit(
     """
     if operations < _LEAST_OPERATIONS or _TIME_IS_TOLD.get():
         return
-    seconds = operations / operations_per_second(available_threads())
+    seconds = operations / operations_per_second()
     if seconds > _MOST_SECONDS:
         memory = f" and {gigabytes(bytes_needed(n_rows, n_arrays))}" if n_arrays else ""
         faster = f"{', '.join(remedies)} or " if remedies else ""

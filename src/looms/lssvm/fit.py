@@ -307,10 +307,6 @@ class KernelMember(Member):
     def weighing(self, weight: float) -> KernelMember:
         return replace(self, weight=float(weight))
 
-    def anew(self, mu: float) -> KernelMember:
-        """An unfitted model with the same kernel on the whole matrix."""
-        return KernelMember(1.0, self.kernel, mu)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LandmarkMember(KernelMember):

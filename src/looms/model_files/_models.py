@@ -108,7 +108,8 @@ def _members(model: Any, members: Any, n: int) -> None:
                 (m, 0) if one.units is None else (one.units.shape[1], one.units.n_units)
             )
             proper = n_rows == m and len(one.without) == n_units
-            require(proper, "without is not of the folds of the rows")
+            alike = all(type(each) is type(one) and each.shape == one.shape for each in one.without)
+            require(proper and alike, "without is not of the folds of the rows")
     require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
 
 
@@ -142,6 +143,10 @@ def least_squares(model: Any) -> None:
     for name in ("loo_", "held_out_"):
         _held_out(model, name, (n, *model.loo_.y.shape[1:]))
     require(0 <= model._tie < 1, "_tie is no small number")
+    best = getattr(model, "_best_closed", None)
+    if best is not None:
+        require(isinstance(best, KernelMember), "_best_closed has no kernel")
+        _kernel_member(model, best, n)
     _weights(model, n)
     _together(model, n)
     m = int(np.count_nonzero(model.fit_weight_))

@@ -12,6 +12,7 @@ from looms._scores import SCORES
 from looms._words import count
 from looms.assessment._result import ScoreEstimate
 from looms.diagnostics import row_order
+from looms.diagnostics._row_order import MOST as MOST_IN_ORDER
 from looms.estimators._certificate import Certificate
 from looms.estimators._warnings import (
     remark_on_duplicates,
@@ -26,6 +27,7 @@ from looms.report._choice import (
     optimism,
     search_cautions,
 )
+from looms.report._near_rows import MOST as MOST_NEAR
 from looms.report._near_rows import scores_without_near
 from looms.report.model import Model, model_of, predicted_labels
 from looms.report.scores import (
@@ -144,7 +146,8 @@ def _ordered(both: Iterable[Caution]) -> list[Caution]:
 def remarks_on_fit(model: Model) -> Iterator[Caution]:
     """Cautions of `cautions`, without that of a certificate."""
     yield from _guessing(model)
-    yield from _probabilities(model)
+    if not judged_by_risk(model):  # which says the same
+        yield from _probabilities(model)
     X = model.table
     telling = _telltales(model)
     for gives, text in remarks_on_telltales(telling, isolated):
@@ -159,7 +162,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.closed is not None:
+    if model.n_with_weight <= max(MOST_NEAR, MOST_IN_ORDER) and model.closed is not None:
         if model.candidates and not model.units.grouped and duplicates is None:
             yield from near_rows(model.on_scale)
         yield from order_of_rows(model.on_scale)
@@ -209,20 +212,22 @@ def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     if order is None or order.p_value > _IN_ORDER:
         return
     value, error = model.scores.with_errors[_key(model)]
-    if model.closed is not None and model.by_kernels:  # like with like
-        value = model.closed.scores[_key(model)]
+    kernels = ""
+    if model.by_kernels and model.closed is not None:  # like with like
+        value, error = model.closed.scores.with_errors[_key(model)]
+        kernels = f"{model.by_kernels.removeprefix(', ')} it is {score(value, _key(model), 3)}, "
     by_blocks = order.scores[_key(model)]
     worse = value - by_blocks if model.classification else by_blocks - value
     if worse <= 0:  # as for rows that were sorted by a feature
         return
     yield (serious if worse > error else note)(
         "Rows in an order",
-        f"{_quoted(model, of)}; by blocks of consecutive rows it is "
-        f"{score(by_blocks, _key(model), 3)}{model.by_kernels} (p = {order.p_value:.3g}): rows "
-        "near one another in the table resemble one another. If they follow one another in time "
-        "or along a track, or come in batches, hold them out together: groups=... or "
-        "cv=GapKFold(). If the table was "
-        "only sorted by a feature, this is harmless.",
+        f"{_quoted(model, of)}; {kernels}{'and ' if kernels else ''}by blocks of consecutive rows "
+        f"{'' if kernels else 'it is '}{score(by_blocks, _key(model), 3)} "
+        f"(p = {order.p_value:.3g}): rows near one another in the table resemble one another. If "
+        "they follow one another in time or along a track, or come in batches, hold them out "
+        "together: groups=... or cv=GapKFold(). If the table was only sorted by a feature, this is "
+        "harmless.",
     )
 
 

@@ -54,7 +54,7 @@ def samples(
         "rows": rows,
         "n_samples": n,
         "named_by": named_by,
-        "by_kernels": deletion is not None and deletion.by_kernels,
+        "by_kernels": "" if deletion is None else deletion.by_kernels.removeprefix(", "),
         "criterion": None if of_each is None else of_each.criterion,
     }
 

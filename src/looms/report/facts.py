@@ -42,6 +42,8 @@ SCHEMA = 5
 #: Most samples for which the effect of each is computed: n³ flops and some n×n arrays. On m
 #: landmarks n m² counts. So it does for refits of a certificate.
 MOST_DELETIONS = 1500
+#: Flops of a pair of samples, at least.
+_LEAST_ORDER = 8
 #: Difference of rows from those of the fit, by the largest number, that is rounding.
 _ROUNDING = 1e-9
 #: Largest numbers of rows in the tables.
@@ -247,8 +249,8 @@ class Facts:
     @property
     def few(self) -> bool:
         """True if the rows are kept, and few enough for what is computed of each."""
-        n = self.model.n_with_weight
-        few = n * (self.model.n_landmarks or n) ** 2 <= MOST_DELETIONS**3
+        fitted, n = self.model.fitted, self.model.n_with_weight
+        few = max(fitted._cost_of_refit, n**2 * _LEAST_ORDER) <= MOST_DELETIONS**3
         return few and self.model.rows is not None
 
     @cached_property

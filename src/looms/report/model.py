@@ -17,7 +17,7 @@ from looms._classes import class_indices
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics._case_deletion import loo_margins
-from looms.diagnostics._problem import BY_KERNELS
+from looms.diagnostics._problem import by_kernels
 from looms.estimators._folds import (
     LEAST_OUTER_FOLDS,
     RowsOfFit,
@@ -156,8 +156,6 @@ class Model:
         supports = [one.support for one in self.members if hasattr(one, "support")]
         self.n_support = len(np.unique(np.concatenate(supports))) if supports else None
         self.kernels: list[Kernel] = [one.kernel for one in self.members]
-        if not self.kernels and own("kernel_") is not None:
-            self.kernels = [fitted.kernel_]
         self.pairwise = any(one.pairwise for one in self.kernels)
         self.table = None if self.pairwise else self.rows
         self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.candidates else 0
@@ -189,7 +187,7 @@ class Model:
     @property
     def by_kernels(self) -> str:
         """Words for what is told of `closed`, if that is not the model itself."""
-        return "" if self.closed is self else BY_KERNELS
+        return by_kernels(self.fitted)
 
     @property
     def fitted_to(self) -> str:

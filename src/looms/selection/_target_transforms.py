@@ -32,6 +32,11 @@ class TargetTransform:
     forward: Callable[[Array], Array]
     inverse: Callable[[Array], Array]
 
+    @property
+    def keeps_scale(self) -> bool:
+        """True if g leaves the targets as they are; the inverse may end at the range."""
+        return self.forward is np.array
+
     def takes(self, y: Array) -> bool:
         """True if the function is finite for all targets."""
         if y.min() < self.least:
@@ -126,7 +131,7 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
     >>> smeared_means(TARGET_TRANSFORMS["sqrt"], np.array([2.0]), residuals_of_one)
     array([5.])
     """
-    if transform.forward is np.array:
+    if transform.keeps_scale:
         return transform.inverse(outputs)
     used = held_out.sample_weight > 0
     residuals, weight = held_out.residuals[used], held_out.sample_weight[used]
@@ -138,7 +143,7 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
 
 def means_without_own(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
     """`smeared_means` for the output of each row, with the residuals of the other rows, (n,)."""
-    if transform.forward is np.array:
+    if transform.keeps_scale:
         return transform.inverse(outputs)
     weight, total = held_out.sample_weight, held_out.sample_weight.sum()
     own = weight * transform.inverse(outputs + held_out.residuals)

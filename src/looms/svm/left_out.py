@@ -44,6 +44,7 @@ class Paths(LeftOut):
         self.y = targets_as_columns(machines.targets)
         self.weight = machines.sample_weight
         self._last = machines
+        self._known: tuple[Machines, tuple[Array, Array]] | None = None
 
     def outputs(self, units: Units) -> Array:
         with one_blas_thread():
@@ -105,6 +106,27 @@ class Paths(LeftOut):
             F[:, ids] = self._at(machines, K, ids)
         return F
 
+    def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
+        K, F, number = self.cross(X), np.empty((len(rows), self.y.shape[1])), units.own[rows]
+        for r, machines in enumerate(self.without(units)):
+            which = np.flatnonzero(units.repetition[number] == r)
+            if not len(which):
+                continue
+            ids, place = np.unique(number[which], return_inverse=True)
+            with one_blas_thread():
+                f = machines.outputs_without(K[which], ids)[np.arange(len(which)), place]
+                if f.shape[1] > 1:
+                    slopes, intercepts = self._sigmoids_without(machines)
+                    f = coupled(f, slopes[rows[which]], intercepts[rows[which]])
+            F[which] = f
+        return F
+
+    def _sigmoids_without(self, machines: Machines) -> tuple[Array, Array]:
+        """`Machines.held_out_sigmoids`, kept until other models are asked for theirs."""
+        if self._known is None or self._known[0] is not machines:
+            self._known = machines, machines.held_out_sigmoids()
+        return self._known[1]
+
     def _without(self, folds: AnyArray) -> Machines:
         """The models with other folds, of which those below zero stay."""
         for known in (self.machines, self._last):
@@ -120,7 +142,7 @@ class Paths(LeftOut):
             if f.shape[2] == 1:
                 return f
             first = [int(np.flatnonzero(machines.folds == k)[0]) for k in ids]
-            slopes, intercepts = machines.held_out_sigmoids()
+            slopes, intercepts = self._sigmoids_without(machines)
         return coupled(f, slopes[first], intercepts[first])
 
     def _of_rest(self, rest: AnyArray, folds: AnyArray) -> Array:

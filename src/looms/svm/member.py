@@ -103,9 +103,6 @@ class SupportVectorMember(KernelMember):
         mu = 1.0 / (known.C * total)
         return replace(self, mu=mu).left_out(X, y, zeta * (n / total), fit_intercept)
 
-    def anew(self, mu: float) -> SupportVectorMember:
-        return SupportVectorMember(1.0, self.kernel, mu, loss=self.loss)
-
     def refits(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> RefittedPairs:
         return RefittedPairs(self, X, y, zeta)
 

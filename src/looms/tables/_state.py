@@ -68,11 +68,13 @@ def packed(value: Any) -> Any:
         joined = "".join(filter(None, texts)).encode(errors=_ERRORS)
         lengths = np.array([-1 if text is None else len(text) for text in texts], dtype=np.int64)
         return "texts", np.frombuffer(joined, np.uint8), lengths
-    if kinds == {int} or (kinds == {list} and {type(n) for one in value for n in one} == {float}):
+    of_pairs = kinds == {list} and {len(one) for one in value} == {2}
+    if kinds == {int} or (of_pairs and {type(n) for one in value for n in one} == {float}):
         return "numbers", np.array(value)
     if kinds == {tuple}:
         return "tuples", [tuple(map(packed, one)) for one in value]
-    if kinds <= {np.ndarray, type(None)}:
+    kinds_of_arrays = {one.dtype.kind for one in value if isinstance(one, np.ndarray)}
+    if kinds <= {np.ndarray, type(None)} and kinds_of_arrays <= {"O", "i"}:
         whole = np.concatenate([np.empty(0, object) if one is None else one for one in value])
         sizes = np.array([-1 if one is None else len(one) for one in value])
         of_texts = any(one is not None and one.dtype == object for one in value)

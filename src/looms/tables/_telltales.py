@@ -68,11 +68,11 @@ def telltales(
 
     For classes: a feature that orders them one after the other, so that the area under the ROC
     curve of any two neighbors is above 0.995; a category, or number of few values, nearly all
-    of whose values belong to one class each; or, of two classes, a value that nearly all rows of
-    one have, and next to none of the other, such as zero. For numbers: a feature whose rank
-    correlation with the target is beyond 0.999. An area above 0.95, or a correlation above 0.98,
-    is nearly as much. Where there are gaps, samples without gaps are also examined alone. Some
-    tables give no telltales: see `why_none`.
+    of whose values belong to one class each; or, of two classes, a value, such as zero, that
+    nearly all rows of one have and next to none of the other, and that is rare outside of it. For
+    numbers: a feature whose rank correlation with the target is beyond 0.999. An area above 0.95,
+    or a correlation above 0.98, is nearly as much. Where there are gaps, samples without gaps are
+    also examined alone. Some tables give no telltales: see `why_none`.
 
     Parameters
     ----------
@@ -88,7 +88,6 @@ def telltales(
     for k, name in enumerate(sources):
         columns.setdefault(name, []).append(k)
     sign_of = _sign_of_classes if classes else _sign_of_numbers
-    by_chance = classes and len(columns) * _chance_of_area(y) > _CHANCE
     X = X.tocsc() if sparse.issparse(X) else X
     telling = []
     for name, members in columns.items():
@@ -98,7 +97,9 @@ def telltales(
             known = features.pop(gaps[name]) == 0
             sign = sign_of([feature[known] for feature in features.values()], y[known])
             signs.append(sign and sign._replace(text=f"{sign.text} where it is known"))
-        best = max(filter(None, signs), key=lambda sign: sign[1:], default=None)
+        best = max(filter(None, signs), key=lambda sign: (sign.gives, sign.strength), default=None)
+        seen = y[known] if best and best is signs[-1] and name in gaps else y
+        by_chance = classes and X.shape[1] * _chance_of_area(seen) > _CHANCE
         if best and (best.gives or not by_chance):
             telling.append(Telltale(name, *best))
     return telling
@@ -170,11 +171,15 @@ def _sign_of_classes(columns: list[Array], labels: AnyArray) -> Sign | None:
     right = _share_right(columns, labels)
     if right > _AREA:
         return Sign("each of its values is of one class", True, right)
-    with_value = max((_of_one_value(column, labels) for column in columns), key=np.ptp)
-    if np.ptp(with_value) > _NEARLY_PTP and min(*with_value, *(1 - with_value)) < 1 - _AREA:
-        first, second = (f"{100 * share:.1f} %" for share in sorted(with_value, reverse=True))
-        text = f"one of its values is that of {first} of one class and {second} of the other"
-        return Sign(text, True, float(1 + np.ptp(with_value)) / 2)
+    if len(n_in_class) == 2:
+        each = [_of_one_value(column, labels) for column in columns]
+        counts = max(each, key=lambda counts: np.ptp(counts / n_in_class))
+        shares = counts / n_in_class
+        pure = min(*shares, *(1 - shares)) < 1 - _AREA
+        if np.ptp(shares) > _NEARLY_PTP and pure and counts.max() > _NEARLY_PTP * counts.sum():
+            first, second = (f"{100 * share:.1f} %" for share in sorted(shares, reverse=True))
+            text = f"{first} of one class have one of its values, and {second} of the other"
+            return Sign(text, True, float(1 + np.ptp(shares)) / 2)
     if area > _NEARLY_AREA:
         return Sign(f"ROC AUC {area:.3f}", False, area)
     if right > _NEARLY_AREA:
@@ -183,15 +188,11 @@ def _sign_of_classes(columns: list[Array], labels: AnyArray) -> Sign | None:
 
 
 def _of_one_value(column: Array, labels: AnyArray) -> Array:
-    """Shares of two classes that have the value by which they differ most; (0, 0) of more."""
-    sizes = np.bincount(labels)
-    if len(sizes) > 2:
-        return np.zeros(2)
+    """Rows of two classes that have the value by which these differ most."""
     values = np.unique(column, return_inverse=True)[1]
-    shares = np.zeros((values.max() + 1, 2))
-    np.add.at(shares, (values, labels), 1)
-    shares /= sizes
-    return np.asarray(shares[np.ptp(shares, axis=1).argmax()])
+    counts = np.zeros((values.max() + 1, 2))
+    np.add.at(counts, (values, labels), 1)
+    return np.asarray(counts[np.ptp(counts / np.bincount(labels), axis=1).argmax()])
 
 
 def _chance_of_order(labels: AnyArray) -> float:

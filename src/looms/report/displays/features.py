@@ -19,8 +19,8 @@ from looms.report.model import model_of, relevances, sampled_rows
 #: Kernel values between permuted rows and those of the fit: a second or two on one thread.
 _VALUES = 1.5e8
 _MOST_REPEATS = 5
-#: Kernel values that take the time of an output of boosted trees.
-_OF_OTHERS = 1000
+#: Kernel values that take the time of an output of boosted trees, and flops that one takes.
+_OF_OTHERS, _FLOPS = 1000, 25
 #: Columns drawn as bars.
 MOST_BARS = 20
 
@@ -30,7 +30,7 @@ class ImportanceDisplay(ModelDisplay):
     """Rise of the held-out error when a column is permuted, the largest on top.
 
     ``plot(max_features=20)`` draws at most so many, from the top, with standard errors. More
-    columns whose names are numbers, such as wavelengths, are all drawn along these numbers.
+    columns whose names are numbers, such as wavelengths, are drawn along these numbers.
 
     Parameters
     ----------
@@ -136,7 +136,11 @@ class ImportanceDisplay(ModelDisplay):
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
         shape = model.n_with_weight, fitted.n_features_in_
-        width = _OF_OTHERS + sum(one.order_of_refits(shape) for one in model.members)
+        widths = [one.order_of_refits(shape) for one in model.members]
+        on_landmarks = [
+            len(one.landmarks) ** 2 for one in model.members if one.landmarks is not None
+        ]
+        width = _OF_OTHERS + sum(widths) + sum(on_landmarks) / _FLOPS
         affordable = _VALUES / (width * len(names))
         rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
         left_out, units = fitted.left_out(), fitted._units_at_hand
@@ -164,7 +168,7 @@ class ImportanceDisplay(ModelDisplay):
             for name in names
         ]
         rise = np.array([share @ change for change in changes])
-        together = model.units.clusters[rows]
+        together = model.units.scored_together[rows]
         order = np.argsort(-rise, kind="stable")
         return cls(
             names=[names[k] for k in order],
