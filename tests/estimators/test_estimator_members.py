@@ -227,7 +227,8 @@ def test_influence_is_on_the_kernels_or_on_the_best_of_them_without_weight(y, co
 @pytest.mark.slow
 def test_folds_of_which_the_first_pass_misses_a_row_have_intervals():
     cv = ShuffleSplit(20, test_size=0.4, random_state=0)
-    model = evaluated(CandidatesRegressor(["linear", TREE], cv=cv).fit(X, Y))
+    with pytest.warns(UserWarning, match="not stacked"):
+        model = evaluated(CandidatesRegressor(["linear", TREE], cv=cv).fit(X, Y))
     assert model.members_[-1].units is not None
     lower, upper = model.predict_interval(NEW).T
     assert (lower < upper).all()
