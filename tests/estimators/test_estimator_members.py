@@ -28,7 +28,7 @@ from looms.estimators._folds import folds_or_units
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.lssvm.fit import KernelMember
-from looms.report import cautions
+from looms.report import cautions, summary
 from looms.selection._stack import stacking_weights
 
 N = 60
@@ -240,6 +240,39 @@ def test_a_saved_model_of_blocks_has_cautions():
     again = pickle.loads(pickle.dumps(model))
     titles = [{one["title"] for one in cautions(each)} for each in (model, again)]
     assert titles[1] <= titles[0]
+
+
+@pytest.mark.parametrize("change", ["removed", "added"])
+@pytest.mark.parametrize("groups", [None, np.arange(N) // 2], ids=["rows", "groups"])
+@pytest.mark.slow
+def test_an_updated_stack_is_refitted_in_five_folds_and_tells_all(groups, change):
+    fits = []
+
+    class Counted(DecisionTreeClassifier):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+    steps = np.where((X[:, 0] > 0.1) ^ (X[:, 1] > -0.2), "yes", "no")
+    candidates = ["rbf", Counted(max_depth=3, random_state=0)]
+    model = CandidatesClassifier(candidates).fit(X, steps, groups=groups)
+    assert (model.candidate_weights_ > 0).all()
+    fits.clear()
+    if change == "removed":
+        model = model.without([0, 1])
+    elif groups is None:
+        model = model.with_rows(NEW, steps[:7])
+    else:
+        pytest.skip("new rows have no groups")
+    assert len(fits) == FOLDS + 1
+    scores, told = model.evaluate(nested=False), summary(model)
+    assert {"accuracy", "roc_auc"} <= set(scores)
+    assert told["features"]["rows"][0]["importance"] > 0
+    deletion = case_deletion(model)
+    assert np.isfinite(deletion.surprise).all()
+    assert deletion.by_kernels
+    assert row_order(model) is None or row_order(model).by_kernels
+    assert len(fits) == FOLDS + 1
 
 
 def test_influence_needs_a_kernel():

@@ -45,7 +45,9 @@ class RowOrder:
     folds : (n,) block of each row; -1 for a row of weight zero. ``cv=order.folds`` tunes on
         these blocks.
     scores : scores of the model without the block of each row, named as by its ``evaluate``. The
-        hyper-parameters, threshold and calibration were tuned on all rows. "roc_auc" compares
+        hyper-parameters, threshold and calibration were tuned on all rows, so that with many
+        hyper-parameters the scores may still be too good. Of a `TabularRegressor` they are on the
+        scale of the transform. "roc_auc" compares
         rows of one block.
     by_kernels : words that say so if the kernels alone were tested, of a model that has members
         without a kernel, such as boosted trees; else empty.

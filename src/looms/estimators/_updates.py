@@ -91,7 +91,8 @@ class UpdatableModel(KernelModel):
         weights = [one.weight / total for one in members]
         with blas_threads(len(train)):
             pairs = zip(members, left_out, strict=True)
-            fits = [one.fit(known, self._units, self.loo_.y[train]) for one, known in pairs]
+            y = self.loo_.y[train]
+            fits = [one.fit(known, self._units, y, self._tie) for one, known in pairs]
         data = self._rows_of_fit(), self.loo_.sample_weight, self.loo_.y
         attributes = fitted_model(*data, weights, fits)
         same = "n_features_in_", "feature_names_in_", "classes_", "units_", "selection_weight_"
@@ -286,7 +287,7 @@ class UpdatableModel(KernelModel):
             )
         train, factors = np.flatnonzero(weight), self._weight_factors()
         rows = training_rows(X, train, self._pairwise), y[train]
-        units = Units.of_numbers(groups[train])
+        units = Units.of_numbers(groups[train], groups[train])
         with blas_threads(len(train)):
             pairs = zip(self.members_, self.left_out().members, strict=True)
             systems = [
@@ -299,6 +300,10 @@ class UpdatableModel(KernelModel):
         weights = [one.weight for one in self.members_]
         attributes = fitted_model(X, weight, y, weights, fits)
         attributes["units_"] = units.spread(train, groups)
+        opened = next((fit for fit in fits if not fit.member.closed), None)
+        if opened is not None and is_classifier(self):
+            outputs = [w * fit.mean_held_out.outputs for w, fit in zip(weights, fits, strict=True)]
+            attributes["_scored_in"] = opened.units, np.sum(outputs, axis=0)
         attributes["n_features_in_"] = len(features)
         if hasattr(self, "feature_names_in_"):
             attributes["feature_names_in_"] = self.feature_names_in_[features]
@@ -310,8 +315,9 @@ class UpdatableModel(KernelModel):
         attributes["_rule_kept"] = self.choice_units_ is not None or self._rule_kept
         model = self._given_as(attributes, factors)
         model._set_given(attributes, self if attributes["_rule_kept"] else None)
-        model._left_out = sum_of(weights, systems)
-        model._solved_members = dict(enumerate(systems))
+        each = enumerate(zip(systems, fits, strict=True))  # refits without folds are in the members
+        model._solved_members = {k: known for k, (known, fit) in each if fit.member.closed}
+        model.left_out()
         if certify:
             model.certificate_ = certified_together(model, _REFITTED)
             _check(model.certificate_, model.mu_)
