@@ -34,9 +34,8 @@ def visits() -> Table:
     rng = np.random.default_rng(0)
     patient = np.sort(np.append(np.arange(220), rng.integers(0, 220, 1151)))
     state = rng.normal(size=(220, 6))
-    steps = 1.5 * (state[:, 2] > 0.3) * (state[:, 3] > -0.5)
-    died = state[:, 0] + 0.7 * state[:, 1] + steps + rng.normal(size=220) > 1.2
-    X = state[patient] + 0.25 * rng.normal(size=(len(patient), 6))
+    died = state[:, 0] + 0.7 * state[:, 1] + rng.normal(size=220) > 0.8
+    X = state[patient] + 0.45 * rng.normal(size=(len(patient), 6))
     table = pd.DataFrame(X, columns=["bili", "albumin", "alk", "ast", "platelet", "protime"])
     table["edema"] = np.where(X[:, 1] > 1, "yes", "no")
     table.loc[rng.random(len(table)) < 0.05, "platelet"] = None
