@@ -163,9 +163,10 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         if remark is not None:
             yield serious("Columns of other scales", remark)
     if model.n_with_weight <= max(MOST_NEAR, MOST_IN_ORDER) and model.closed is not None:
+        on_scale = model.on_scale
         if model.candidates and not model.units.grouped and duplicates is None:
-            yield from near_rows(model.on_scale)
-        yield from order_of_rows(model.on_scale)
+            yield from near_rows(on_scale)
+        yield from order_of_rows(on_scale)
     yield from _sizes(model)
     scores = model.scores.with_errors
     perfect = scores["accuracy"][0] == 1 if model.classification else scores["r2"][0] > 0.9999
@@ -211,23 +212,23 @@ def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     order = row_order(model.fitted)
     if order is None or order.p_value > _IN_ORDER:
         return
-    value, error = model.scores.with_errors[_key(model)]
-    kernels = ""
-    if model.by_kernels and model.closed is not None:  # like with like
-        value, error = model.closed.scores.with_errors[_key(model)]
-        kernels = f"{model.by_kernels.removeprefix(', ')} it is {score(value, _key(model), 3)}, "
+    judged = model.closed or model  # like with like
+    value, error = judged.scores.with_errors[_key(model)]
     by_blocks = order.scores[_key(model)]
+    compared = f"by blocks of consecutive rows it is {score(by_blocks, _key(model), 3)}"
+    if order.by_kernels:
+        own, blocks = (score(each, _key(model), 3) for each in (value, by_blocks))
+        by = order.by_kernels.removeprefix(", ")
+        compared = f"{by} it is {own}, and by blocks of consecutive rows {blocks}"
     worse = value - by_blocks if model.classification else by_blocks - value
     if worse <= 0:  # as for rows that were sorted by a feature
         return
     yield (serious if worse > error else note)(
         "Rows in an order",
-        f"{_quoted(model, of)}; {kernels}{'and ' if kernels else ''}by blocks of consecutive rows "
-        f"{'' if kernels else 'it is '}{score(by_blocks, _key(model), 3)} "
-        f"(p = {order.p_value:.3g}): rows near one another in the table resemble one another. If "
-        "they follow one another in time or along a track, or come in batches, hold them out "
-        "together: groups=... or cv=GapKFold(). If the table was only sorted by a feature, this is "
-        "harmless.",
+        f"{_quoted(model, of)}; {compared} (p = {order.p_value:.3g}): rows near one another in the "
+        "table resemble one another. If they follow one another in time or along a track, or come "
+        "in batches, hold them out together: groups=... or cv=GapKFold(). If the table was only "
+        "sorted by a feature, this is harmless.",
     )
 
 

@@ -221,9 +221,8 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
             found.append((serious if gives else note)(title, text))
         why = why_none(sources.tolist(), matrix, codes, classes)
         missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
-        others = ~np.isin(
-            sources, [one.name for one in telling if one.gives]
-        )  # with those no row needs another
+        given = [one.name for one in telling if one.gives]
+        others = ~np.isin(sources, given)  # with those no row needs another
         features = matrix[:, others] if others.any() else matrix
         found += _of_rows(matrix, features, codes, numbers, classes, missing)
     values_of = {

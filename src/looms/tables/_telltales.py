@@ -98,8 +98,8 @@ def telltales(
             sign = sign_of([feature[known] for feature in features.values()], y[known])
             signs.append(sign and sign._replace(text=f"{sign.text} where it is known"))
         best = max(filter(None, signs), key=lambda sign: (sign.gives, sign.strength), default=None)
-        seen = y[known] if best and best is signs[-1] and name in gaps else y
-        by_chance = classes and X.shape[1] * _chance_of_area(seen) > _CHANCE
+        of_sign = y[known] if best and best is signs[-1] and name in gaps else y
+        by_chance = classes and X.shape[1] * _chance_of_area(of_sign) > _CHANCE
         if best and (best.gives or not by_chance):
             telling.append(Telltale(name, *best))
     return telling
