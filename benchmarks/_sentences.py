@@ -28,13 +28,12 @@ NAMES = {
 }
 #: Number of the first columns by which a row is found.
 KEYS = {
-    **dict.fromkeys(("suite500", "suite2000", "suiteall"), 2),
-    **dict.fromkeys(("full_kernel_rows", "nested_coverage", "noise"), 2),
-    **{"liquid": 2, "pair_wmw": 3, "row_order_tables": 3},
-    **dict.fromkeys(("wide_features", "windows_of_time", "nonconformity_rules"), 2),
-    **dict.fromkeys(("when_loo_lies", "evaluation_cost", "pooled_figures", "intervals_of_any"), 3),
-    **dict.fromkeys(("goodness_of_fit_level", "standard_errors"), 3),
-    **{"honest_scores": 5, "mislabelled": 4, "jackknife_coverage": 4, "row_order": 4},
+    **dict.fromkeys(("suite500", "suite2000", "suiteall", "liquid", "full_kernel_rows"), 2),
+    **dict.fromkeys(("nested_coverage", "noise", "wide_features", "windows_of_time"), 2),
+    **dict.fromkeys(("nonconformity", "nonconformity_rules"), 2),
+    **dict.fromkeys(("when_loo_lies", "evaluation_cost", "pooled_figures", "pair_wmw"), 3),
+    **dict.fromkeys(("goodness_of_fit_level", "row_order_tables"), 3),
+    **{"mislabelled": 4, "jackknife_coverage": 4, "honest_scores": 5},
 }
 #: Estimators in the tables of the page on noise.
 _CLASSES = {
@@ -61,6 +60,42 @@ _NUMBERS = {
     "`(cv=10)`": "KernelRegressor(cv=10)",
     "`()`, `evaluate(nested=False)`": "KernelRegressor(); nested=False",
 }
+_OTHERS = (
+    (
+        "leave-one-out error of the tuned model, `evaluate(nested=False)`",
+        "0.5",
+        "KernelClassifier(); nested=False error",
+    ),
+    ("the same with groups", "0.5", "KernelClassifier().fit(groups=); nested=False error"),
+    (
+        "`NonconformityClassifier`, least of 110 validation errors",
+        "0.5",
+        "NonconformityClassifier() least validation error",
+    ),
+    ('"own" column of `assess`: error', "0.5", "assess error: leave-one-out column"),
+    ('"own" column of `assess`: AUC', "0.5", "assess auc: leave-one-out column"),
+    (
+        "importance of a column above twice its standard error",
+        "0.025",
+        "report features of importance > 2 s.e.",
+    ),
+    (
+        "coverage of 90 % sets, `KernelClassifier()`",
+        "0.9",
+        "KernelClassifier().predict_set coverage of new rows",
+    ),
+    (
+        "share of flipped labels among the six most suspect, a tenth flipped",
+        "0.1",
+        "case_deletion precision of suspects",
+    ),
+    (
+        "rows that `looms diagnose` flags as influential",
+        "0.05",
+        "diagnose rows flagged as influential",
+    ),
+    ("BER + 2 s.e. below ½", "0.025", "report BER + 2 s.e. below a guess"),
+)
 _OUTER = {
     "`assess`, 10 random splits": "assess",
     **{
@@ -184,6 +219,13 @@ def window(correlation: str, held_out: str) -> str:
     """Line of errors from windows of time."""
     cell = f"windows_of_time[{correlation} {held_out}]"
     return f"| {correlation} | {held_out} | {{{cell}[own]:2}} | {{{cell}[later]:2}} |"
+
+
+def rejected(title: str, machine: str) -> str:
+    """Line of the shares of models whose fit is called poor."""
+    tests = ("labels", "held-out", "pairs")
+    cells = (f"{{goodness_of_fit_level[{machine} {test}][rejected]:2}}" for test in tests)
+    return f"| {title} | {' | '.join(cells)} |"
 
 
 def in_order(table: str, n: int) -> str:
@@ -369,6 +411,22 @@ SENTENCES: dict[str, list[str]] = {
         in_order("breastw", 683),
         in_order("haberman", 306),
     ],
+    "docs/guide/nonconformity.md": [
+        "on pure noise it is {noise[NonconformityClassifier() least validation error][mean]:3},",
+        "the error with a split is {nonconformity_rules[split mean][within_se]:%1} %, against"
+        " {nonconformity_rules[split mean][paper]:%1} % for the rule of the paper,"
+        " {nonconformity_rules[split mean][hold_out]:%1} % for hold-out and"
+        " {nonconformity_rules[split mean][refit]:%1} % for the best model of the split",
+        "On seven tables of the paper it has {nonconformity[standard mean][within_se]:%1} %, and a"
+        " grid search in ten folds {nonconformity[standard mean][cv]:%1} %",
+    ],
+    "docs/guide/diagnostics.md": [
+        rejected("flexible model, which is true", "flexible itself"),
+        rejected("flexible model, a smooth curve is true", "flexible curve"),
+        rejected("flexible model, waves are true", "flexible waves"),
+        rejected("stiff model, which is true", "stiff itself"),
+        rejected("stiff model, waves are true", "stiff waves"),
+    ],
     "docs/guide/groups_and_time.md": [
         window(correlation, held_out)
         for correlation, held_out in (
@@ -408,6 +466,10 @@ SENTENCES: dict[str, list[str]] = {
         *(
             f"| {title} | {of_noise(name, 'error', 'auc', 'error: interval better than chance')}"
             for title, name in _OUTER.items()
+        ),
+        *(
+            f"| {title} | {chance} | {plus_minus(f'noise[{row}]', 3)} |"
+            for title, chance, row in _OTHERS
         ),
     ],
 }
