@@ -12,11 +12,13 @@ Claim checked: all but "plain" cover the nominal 0.9 or more, less two standard 
 is guaranteed.
 
     python benchmarks/nested_coverage.py [--draws 200] [--sizes 20 40 100] [--jobs 1]
+        [--machines fixed plain folds ...]
 """
 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,12 +63,13 @@ def machines(n: int) -> dict[str, Any]:
     }
 
 
-def of_draw(n: int, seed: int) -> list[tuple[float, float, int]]:
+def of_draw(names: list[str], n: int, seed: int) -> list[tuple[float, float, int]]:
     """Share of targets inside, mean width, and candidates of a grid, of every machine."""
     rng = np.random.default_rng(seed)
     (X, y), (X_test, y_test) = problem(n, rng), problem(N_TEST, rng)
     figures = []
-    for name, machine in machines(n).items():
+    for name in names:
+        machine = machines(n)[name]
         machine.fit(X, y).evaluate(nested="plain" not in name)
         ends = machine.predict_interval(X_test, COVERAGE, method="plus")
         lower, upper = ends.T
@@ -82,11 +85,13 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[20, 40, 100])
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--machines", nargs="+", default=list(machines(1)))
     options = parser.parse_args()
     rows = []
     for n in options.sizes:
-        drawn = np.array(draws_of(of_draw, n, n_draws=options.draws, n_jobs=options.jobs))
-        for name, figures in zip(machines(n), drawn.transpose(1, 2, 0), strict=True):
+        of_machines = partial(of_draw, options.machines)
+        drawn = np.array(draws_of(of_machines, n, n_draws=options.draws, n_jobs=options.jobs))
+        for name, figures in zip(options.machines, drawn.transpose(1, 2, 0), strict=True):
             shares, widths, numbers = figures
             mean, error = shares.mean(), shares.std(ddof=1) / np.sqrt(options.draws)
             number = int(numbers.min()) or ""

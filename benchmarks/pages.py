@@ -1,19 +1,21 @@
-"""The page of benchmarks, `docs/reference/benchmarks.md`, from the tables in `benchmarks/results/`.
+"""Numbers of the pages, from the tables in `benchmarks/results/`.
 
 python benchmarks/pages.py
 
-Every number on it is one of a table; dates are those of the last commit of the table.
+writes the page of benchmarks, `docs/reference/benchmarks.md`, and the numbers in the sentences of
+other pages (`_sentences.py`).
 """
 
 from __future__ import annotations
 
 import csv
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from string import Template
+
+from _sentences import SENTENCES, decimals, filled
+from _sentences import significant as short
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -33,7 +35,6 @@ METHODS = {
     "xrfm": "xRFM",
     "svc_grid": "SVM, grid of 110 points",
     "linear": "linear",
-    "rate_of_noise": "(share of flipped labels)",
 }
 PEERS = (
     *("nystroem_ridge", "hist_gradient_boosting", "lightgbm", "catboost", "xrfm"),
@@ -222,41 +223,10 @@ SPEEDS = [
     ),
 ]
 
-#: Tables to download by what they are about; the others are listed by their names.
-TABLES = {
-    **{f"tables_report_{n}": f"twenty tables, {size}" for n, size in SIZES.items()},
-    **{f"tables_report_{n}_each": f"twenty tables, {size}, each" for n, size in SIZES.items()},
-    "certificate_cost": "time of one kernel, in CPU seconds",
-    "default_call": "time of the default stack",
-    **{speed.file: "" for speed in SPEEDS},
-    **LARGE,
-    **{each.file: "" for each in COMPARISONS},
-    "evaluation_cost": "time of a criterion and its gradient, beside LAPACK",
-    "low_rank_cost": "the same on landmarks",
-    "noise": "scores of pure noise",
-}
-
-
-def head_of(name: str) -> str:
-    """The command of a table."""
-    first, *_ = (RESULTS / f"{name}.csv").read_text(encoding="utf-8").splitlines()
-    return first.removeprefix("# ").partition(";")[0]
-
 
 def read(name: str) -> list[Row]:
     lines = (RESULTS / f"{name}.csv").read_text(encoding="utf-8").splitlines()
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
-
-
-def short(text: str, digits: int = 3) -> str:
-    """A number in few digits; empty for NaN."""
-    value = float(f"{float(text or 'nan'):.{digits}g}")
-    return "" if value != value else f"{value:,.10g}" if value >= 10_000 else f"{value:.10g}"
-
-
-def hundredths(text: str) -> str:
-    """Rounded as it stands in the table, halves up."""
-    return str(Decimal(text).quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
 def span(values: list[float]) -> str:
@@ -269,16 +239,31 @@ def markdown(heads: list[str], rows: Iterable[list[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 
 
-def suite(size: str) -> Iterator[list[str]]:
-    """Methods on the twenty tables."""
-    for row in read(f"tables_report_{size}"):
-        if row["measure"] == "loss" and row["method"] in METHODS:
-            names = "error_ratio", "error_ratio_low", "error_ratio_high"
-            ratio, low, high = (hundredths(row[name]) for name in names)
-            ratio = f"{ratio} ({low} to {high})"
-            rank, won = short(row["rank_beside_peers"]), row["better_than_all_peers"]
-            times = (short(row[name], 2) for name in ("cpu_seconds", "evaluate_cpu_seconds"))
-            yield [METHODS[row["method"]], ratio, rank, won, *times]
+def suite() -> Iterator[list[str]]:
+    """Methods on the twenty tables: relative errors, and CPU seconds of a fit."""
+    found: dict[str, list[list[str]]] = {}
+    for size in SIZES:
+        for row in read(f"tables_report_{size}"):
+            if row["measure"] == "loss" and row["method"] in METHODS:
+                names = "error_ratio", "error_ratio_low", "error_ratio_high"
+                ratio, low, high = (decimals(row[name], 2) for name in names)
+                each = [f"{ratio} ({low} to {high})", short(row["cpu_seconds"], 2)]
+                found.setdefault(row["method"], []).append(each)
+    for method, sizes in found.items():
+        errors, seconds = zip(*sizes, strict=True)
+        missing = [""] * (len(SIZES) - len(sizes))
+        yield [METHODS[method], *errors, *missing, ", ".join(seconds)]
+
+
+def of_looms(column: str) -> str:
+    """A figure of the default call on the twenty tables, one for each size."""
+    found = [
+        short(row[column], 2)
+        for size in SIZES
+        for row in read(f"tables_report_{size}")
+        if (row["measure"], row["method"]) == ("loss", "looms")
+    ]
+    return f"{', '.join(found[:-1])} and {found[-1]}"
 
 
 def lost() -> Iterator[list[str]]:
@@ -311,16 +296,16 @@ def speeds() -> Iterator[list[str]]:
         rows = list(filter(speed.rows, read(speed.file)))
         ours, theirs = ([float(row[name]) for row in rows] for name in (speed.ours, speed.theirs))
         times = [b / a for a, b in zip(ours, theirs, strict=True)]
-        yield [speed.title, span(ours), span(theirs), span(times)]
+        yield [download(speed.file, speed.title), span(ours), span(theirs), span(times)]
 
 
 def large() -> Iterator[list[str]]:
     columns = "seconds", "cpu_seconds", "peak_gigabytes", "test_error", "test_log_loss"
     for file, title in LARGE.items():
-        for row in read(file):
-            if row["method"] != "rate_of_noise" or file.endswith("100000_rank_500"):
-                numbers = [short(row[name]) for name in columns]
-                yield [title, METHODS[row["method"]], *numbers]
+        rows = [row for row in read(file) if row["method"] != "rate_of_noise"]
+        for k, row in enumerate(rows):
+            numbers = [short(row[name]) for name in columns]
+            yield ["" if k else download(file, title), METHODS[row["method"]], *numbers]
 
 
 def losses() -> Iterator[list[str]]:
@@ -331,52 +316,36 @@ def losses() -> Iterator[list[str]]:
             _, case, ours, peer, best = lost[0]
             name = f"{case} rows" if case.isdigit() else case
             most = f"{name}: {short(str(ours))}; {peer} {short(str(best))}"
-            yield [each.title, each.score, f"{len(lost)} of {len(cases)}", most]
+            title = download(each.file, each.title)
+            yield [title, each.score, f"{len(lost)} of {len(cases)}", most]
 
 
-def date_of(path: Path) -> str:
-    """Date of the last commit of a file."""
-    git = ["git", "log", "-1", "--format=%cs", "--", str(path)]
-    return subprocess.run(git, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+def download(name: str, about: str) -> str:
+    """Link to a table, by what it is about."""
+    return f"{{download}}`{about.replace('`', '')} <../../benchmarks/results/{name}.csv>`"
 
 
-def download(name: str) -> str:
-    return f"{{download}}`{name}.csv <../../benchmarks/results/{name}.csv>`"
-
-
-def tables(date_of: Callable[[Path], str]) -> Iterator[list[str]]:
-    """Tables to download, with their commands and dates."""
-    for name, about in TABLES.items():
-        titles = [each.title for each in (*SPEEDS, *COMPARISONS) if each.file == name]
-        date = date_of(RESULTS / f"{name}.csv")
-        yield [about or titles[0], download(name), f"`{head_of(name)}`", date]
-
-
-def page(date_of: Callable[[Path], str] = date_of) -> str:
+def page() -> str:
     """The whole page."""
-    stack, one = {size: ratios("looms", size) for size in SIZES}, ratios("looms_rbf", "500")
-    head = ["", "relative error (95 % interval)", "mean rank", "won", "CPU s", "of `evaluate()`"]
-    others = sorted({path.stem for path in RESULTS.glob("*.csv")} - set(TABLES))
+    one = ratios("looms_rbf", "500")
+    suites, each = (
+        [download(f"tables_report_{size}{ending}", about) for size, about in SIZES.items()]
+        for ending in ("", "_each")
+    )
     text = TEXT.substitute(
-        suites="\n\n".join(
-            f"With {rows} to train on:\n\n{markdown(head, suite(size))}"
-            for size, rows in SIZES.items()
-        ),
-        n_lost=", ".join(
-            f"{sum(ratio > 1 for ratio, _ in stack[size].values())} with {rows}"
-            for size, rows in SIZES.items()
-        ),
-        lost=markdown(["table", *SIZES.values()], lost()),
+        suite=markdown(["", *suites, "CPU s of a fit"], suite()),
+        won=of_looms("better_than_all_peers"),
+        evaluate=of_looms("evaluate_cpu_seconds"),
+        lost=markdown(["table", *each], lost()),
         lost_by_one=sum(ratio > 1 for ratio, _ in one.values()),
         worst=" and ".join(
             f"{name} ({short(str(ratio))})" for name, (ratio, _) in list(one.items())[:2]
         ),
         times=markdown(["rows", "fit", "fit and `evaluate()`"], times()),
+        of_times=download("certificate_cost", "CPU seconds"),
         speeds=markdown(["", "looms: s", "refits: s", "ratio"], speeds()),
         large=markdown(["", "method", "s", "CPU s", "GB", "test error", "log loss"], large()),
         losses=markdown(["comparison", "score", "cases", "largest difference"], losses()),
-        tables=markdown(["", "table", "command", "date"], tables(date_of)),
-        others=", ".join(map(download, others)),
     )
     return text.lstrip()
 
@@ -384,16 +353,16 @@ def page(date_of: Callable[[Path], str] = date_of) -> str:
 TEXT = Template("""
 # Benchmarks
 
-Accuracy and time of looms beside other methods, and where looms loses. Each comparison was measured
-in one run on two x86-64 cores. The [tables](#tables) can be downloaded; the first line of each has
-the command and the versions.
+Accuracy and time of looms beside other methods, and where looms loses. Links lead to the tables;
+their first lines have command, versions and speed of the computer, of two x86-64 cores. It differs
+from table to table: compare seconds, also CPU seconds, only within a table.
 
 ## Accuracy
 
-Twenty real tables, by which nothing of looms was chosen, with every method at its defaults.
-The error is the log loss, or the root mean square error where the target is a number. It is divided
-by that of the best of the seven peers on the same table: 1 is as good as the best of seven, which
-is known only afterwards.
+Twenty real tables, by which nothing of looms was chosen, with every method at its defaults. The
+error is the log loss, or the root mean square error where the target is a number, divided by that
+of the best of the seven peers on the same table, which is known only afterwards. In brackets is the
+95 % interval over tables.
 
 ```{figure} ../gallery/3_kernels/images/sphx_glr_plot_suite_001.png
 :target: ../gallery/3_kernels/plot_suite.html
@@ -403,24 +372,19 @@ is known only afterwards.
 Error relative to the best of the seven peers on each table, with 500 rows.
 ```
 
-$suites
+$suite
 
-The seconds are those of a fit, and of `evaluate()` after it. Each row of looms has its rank among
-eight, beside the seven peers alone, and wins a table if it beats all seven. Four tables have less
-than 500 rows to train on.
-
-Tables on which the default call has a larger error than the best peer: $n_lost.
+The default call beats all seven peers on $won tables; `evaluate()` after the fit takes $evaluate
+CPU seconds. Four tables have less than 500 rows to train on. Tables on which a peer is better:
 
 $lost
 
-`"rbf"` alone has a larger one on $lost_by_one with 500 rows, most on $worst.
-`benchmarks/tables/README.md` has other measures of error, and what was tried on other tables
-without success.
+A peer is better than `"rbf"` alone on $lost_by_one with 500 rows, most on $worst.
+`benchmarks/tables/README.md` has other measures, and what was tried without success.
 
 ## Time
 
-`evaluate()` repeats the tuning without each of up to ten folds, so it takes longer than the fit.
-CPU seconds of `KernelClassifier()`, one kernel:
+$of_times of `KernelClassifier()`, one kernel:
 
 $times
 
@@ -429,8 +393,7 @@ $times
 :alt: Seconds over rows: the default call from 300 to 100,000 rows, and one kernel to a million.
 :width: 460px
 
-Time over the number of rows; [Time and memory](../guide/performance.md) has the numbers, and the
-memory.
+[Time and memory](../guide/performance.md) has the numbers.
 ```
 
 ## Compared with refits
@@ -445,32 +408,35 @@ How many times as long refits take.
 
 $speeds
 
-looms tunes a least-squares model and the grid search an SVM, so these two differ; the other results
-are equal up to rounding or the tolerance of a solver. The seconds are without `evaluate()`; the
-score of a grid search needs an outer cross-validation, too.
+looms tunes a least-squares model and the grid search an SVM; the other results are equal up to
+rounding or the tolerance of a solver. No time has a nested score in it.
 
 ## Many rows
 
-With 500 landmarks, and 1000 for a million rows. A tenth of the labels of the synthetic table is
-flipped. The default call takes its own number of landmarks, and has trees beside its kernels.
+With 500 landmarks, and 1000 for a million rows; the default call takes its own number, and has
+trees beside its kernels. A tenth of the labels of the synthetic table is flipped.
 
 $large
 
 ## Where looms loses
 
-Besides the tables above, a peer is better in some cases of these comparisons:
+A peer is better in some cases of these comparisons, too:
 
 $losses
 
-## Tables
-
-$tables
-
-:::{dropdown} All other tables
-$others
-:::
+All other tables are in `benchmarks/results/` of a clone.
 """)
 
 
+def pages() -> dict[Path, str]:
+    """Text of each page with numbers of tables."""
+    found = {PAGE: page()}
+    for name, sentences in SENTENCES.items():
+        path = ROOT / name
+        found[path] = filled(path.read_text(encoding="utf-8"), sentences, read)
+    return found
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
