@@ -20,7 +20,7 @@ from looms import DuplicatesWarning, KernelClassifier
 from looms.assessment import assess, compare
 from looms.assessment._assess import stored
 from looms.assessment._experiment import Experiment
-from looms.assessment._fit_routing import fit_arguments
+from looms.estimators._fit_routing import fit_arguments
 
 NEAREST = KNeighborsClassifier(1)
 METHODS = ["shuffle", "kfold", "bootstrap"]
