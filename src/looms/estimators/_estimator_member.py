@@ -56,7 +56,7 @@ def _check_values(estimator: Any) -> None:
     if not any(hasattr(estimator, name) for name in _VALUES):
         raise ValueError(
             f"{one_line(estimator)} has neither predict_proba nor decision_function: leave it out, "
-            "or wrap it in sklearn.calibration.CalibratedClassifierCV."
+            "or, of a VotingClassifier, set voting='soft'."
         )
     if one_against_one(estimator) and not hasattr(estimator, "predict_proba"):
         raise ValueError(
@@ -197,18 +197,22 @@ class EstimatorMember(Member):
             if self.keeps_shares:
                 factors = class_factors(labels, zeta, rest)
                 weight = weight * factors * (weight.sum() / (weight @ factors))
-            try:
-                data = X[rest], y[rest], weight, some_of(groups, rest)
-                without.append(self.trained(*data))
-            except Exception as error:  # of any estimator
-                raise ValueError(
-                    f"{one_line(self.estimator)} cannot be fitted without fold {k + 1} of "
-                    f"{folds.n_units}: {error}"
-                ) from error
             r = folds.repetition[k]
             tested = out[folds.tested[r, out]]
-            if len(tested):
-                F[r, tested] = without[k].values(X[tested])
+            try:
+                one = self.trained(X[rest], y[rest], weight, some_of(groups, rest))
+                if len(tested):
+                    F[r, tested] = one.values(X[tested])
+                    if not np.isfinite(F[r, tested]).all():
+                        raise ValueError("Its predictions contain NaN or infinity.")
+            except MemoryError:
+                raise
+            except Exception as error:  # of any estimator
+                raise ValueError(
+                    f"{one_line(self.estimator)} fails without fold {k + 1} of {folds.n_units}: "
+                    f"{_words(error)}"
+                ) from error
+            without.append(one)
         F = F.reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
         kept = {"held_out": held_out, "units": folds, "without": tuple(without)}
@@ -217,6 +221,13 @@ class EstimatorMember(Member):
 
     def weighing(self, weight: float) -> EstimatorMember:
         return replace(self, weight=float(weight))
+
+
+def _words(error: Exception) -> str:
+    """The line of a message that has the cause; of a search that is the last."""
+    lines = str(error).split("\n")
+    lines = [line for line in lines if line.strip()] or [type(error).__name__]
+    return lines[-("fits failed" in lines[0])]
 
 
 def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.feature_selection import RFECV
 from sklearn.model_selection._classification_threshold import BaseThresholdClassifier
 from sklearn.model_selection._search import BaseSearchCV
@@ -48,7 +49,7 @@ def fit_arguments(
     given = {"sample_weight": sample_weight, "groups": groups}
     metadata = {what: values for what, values in given.items() if values is not None}
     if get_config()["enable_metadata_routing"]:
-        router = MetadataRouter(owner="looms.assess").add(
+        router = MetadataRouter(owner="looms").add(
             estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
         )
         routed = router.route_params(caller="fit", params=metadata)["estimator"]["fit"]
@@ -153,4 +154,5 @@ def _names(estimator: Any, what: str) -> frozenset[str]:
         return own.union(*names)
     if not (named or parts) and len(names) == 1:  # a search or a transformed target hands on all
         return names.pop()
-    return own if what == "sample_weight" and names <= {own} else frozenset()
+    known = named or parts or isinstance(estimator, TransformedTargetRegressor)  # by default linear
+    return own if what == "sample_weight" and known and names <= {own} else frozenset()
