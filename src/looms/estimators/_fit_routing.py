@@ -132,6 +132,12 @@ def _splits_groups(estimator: Any) -> bool:
     return any(splits_groups(cv) for name, cv in parameters if name.rpartition("__")[2] == "cv")
 
 
+def _may_split_groups(cv: Any) -> bool:
+    """False for what ignores groups with a warning, as folds by number do."""
+    own = hasattr(cv, "split") and not hasattr(cv, "get_metadata_routing")  # does not say
+    return own or splits_groups(cv)
+
+
 def _names(estimator: Any, what: str) -> frozenset[str]:
     """Arguments of `fit` that take weights or groups; weights of a pipeline are its last step's."""
     if isinstance(estimator, Pipeline):
@@ -143,14 +149,15 @@ def _names(estimator: Any, what: str) -> frozenset[str]:
     named, own = what in parameters, frozenset({what})
     if not named and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
         return frozenset()
-    if what == "groups" and (named or isinstance(estimator, RFECV)):
-        return own
-    if isinstance(estimator, _BY_ROUTING):
-        return frozenset()
+    if what == "groups" and isinstance(estimator, BaseSearchCV | RFECV):
+        named = _may_split_groups(estimator.cv)
+    only = what == "groups" and named and not isinstance(estimator, BaseSearchCV)
+    if only or isinstance(estimator, _BY_ROUTING):
+        return own if named else frozenset()
     inner = [getattr(estimator, name, None) for name in _INNER]
     parts = [part for _, part in getattr(estimator, "estimators", None) or []]
     names = {_names(part, what) for part in (*inner, *parts) if hasattr(part, "fit")}
-    if what == "groups" and isinstance(estimator, BaseSearchCV):  # also to its splitter
+    if what == "groups" and named:  # a search, also for its splitter
         return own.union(*names)
     if not (named or parts) and len(names) == 1:  # a search or a transformed target hands on all
         return names.pop()

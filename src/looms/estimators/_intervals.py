@@ -151,8 +151,8 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         Raises
         ------
         ValueError
-            If the estimator is no regressor, takes no weights though there are some, or `cv` does
-            not test every row once.
+            If the estimator is no regressor, takes no weights though there are some, or is tuned by
+            groups though there are none; or if `cv` does not test every row once.
         """
         self._check_parameters()
         if y is None:
