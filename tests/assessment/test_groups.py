@@ -20,9 +20,10 @@ from looms import DuplicatesWarning, KernelClassifier
 from looms.assessment import assess, compare
 from looms.assessment._assess import stored
 from looms.assessment._experiment import Experiment
-from looms.assessment._fit_routing import fit_arguments
+from looms.estimators._fit_routing import fit_arguments
+from looms.folds import GapKFold
 
-NEAREST = KNeighborsClassifier(1)
+NEAREST, BY_GROUPS = KNeighborsClassifier(1), GroupKFold(3)
 METHODS = ["shuffle", "kfold", "bootstrap"]
 
 
@@ -148,12 +149,18 @@ def test_metadata_routing_asks_what_takes_groups(patients):
         (Recorder(), {"groups"}),
         (NEAREST, set()),
         (make_pipeline(StandardScaler(), Recorder()), {"recorder__groups"}),
-        (GridSearchCV(NEAREST, {}), {"groups"}),
-        (GridSearchCV(make_pipeline(Recorder()), {}), {"groups", "recorder__groups"}),
-        (make_pipeline(GridSearchCV(NEAREST, {})), {"gridsearchcv__groups"}),
+        (GridSearchCV(NEAREST, {}, cv=BY_GROUPS), {"groups"}),
+        (GridSearchCV(NEAREST, {}, cv=GapKFold(3)), {"groups"}),
+        (GridSearchCV(NEAREST, {}), set()),  # which would warn that it ignores them
+        (GridSearchCV(make_pipeline(Recorder()), {}, cv=3), {"recorder__groups"}),
+        (
+            GridSearchCV(make_pipeline(Recorder()), {}, cv=BY_GROUPS),
+            {"groups", "recorder__groups"},
+        ),
+        (make_pipeline(GridSearchCV(NEAREST, {}, cv=BY_GROUPS)), {"gridsearchcv__groups"}),
         (TransformedTargetRegressor(Recorder()), {"groups"}),
-        (RFECV(NEAREST), {"groups"}),
-        (RFECV(make_pipeline(Recorder())), {"groups"}),
+        (RFECV(NEAREST, cv=BY_GROUPS), {"groups"}),
+        (RFECV(make_pipeline(Recorder())), set()),
         (LogisticRegressionCV(), set()),  # which takes any argument, to refuse it
     ],
     ids=lambda value: str(sorted(value)) if isinstance(value, set) else str(value),

@@ -228,7 +228,7 @@ def test_blocks_of_new_rows(monkeypatch):
             lambda: Intervals(GridSearchCV(Ridge(), {"alpha": [1.0]}, cv=GroupKFold(3))).fit(
                 X, ONE
             ),
-            "'groups' parameter should not be None",
+            "is tuned by groups, but gets none: give groups",
         ),
         (lambda: Intervals(LogisticRegression()).fit(X, ONE > 0), "no regressor"),
         (lambda: Intervals(KernelRidge(kernel="precomputed")).fit(X @ X.T, ONE), "kernel values"),

@@ -27,7 +27,6 @@ from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.assessment._bootstrap632 import KNOWN, check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
-from looms.assessment._fit_routing import checked_weights, fit_arguments, route, takes_in_fit
 from looms.assessment._scoring import all_scores, default_scoring
 from looms.assessment._split_run import (
     PROCESS,
@@ -41,6 +40,7 @@ from looms.assessment._splits import WHOLE, Rows, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import DuplicatesWarning
+from looms.estimators._fit_routing import check_groups, fit_arguments, route, takes_weights
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._metrics import Scorer, scorers_of
 from looms.estimators._warnings import level_of_user
@@ -117,7 +117,7 @@ class Experiment:
             check_defined(scorers, y)
         labels = None if groups is None else np.asarray(groups)
         units = group_numbers(groups, len(y))
-        fit_arguments(estimator, groups=labels)  # which raises if routing is undecided
+        check_groups(estimator, labels)  # also raises if routing is undecided
         if duplicates == "group":
             units = joined_groups(units, duplicate_groups(numbered(X)))
         splits = plan(
@@ -155,9 +155,7 @@ class Experiment:
     @property
     def repeats_rows(self) -> bool:
         """True if resamples of the bootstrap hold duplicates, for an estimator without weights."""
-        return self.splits[0].method == "bootstrap" and not takes_in_fit(
-            self.estimator, "sample_weight"
-        )
+        return self.splits[0].method == "bootstrap" and not takes_weights(self.estimator)
 
     def rows(self, split: Split) -> tuple[Rows, Rows]:
         """Rows that train and rows that test."""
@@ -181,7 +179,7 @@ class Experiment:
         began = time.perf_counter()
         train, test = self.rows(split)
         w_train, w_test = (None, None) if (w := self.weight) is None else (w[train], w[test])
-        if split.resamples and takes_in_fit(self.estimator, "sample_weight"):
+        if split.resamples and takes_weights(self.estimator):
             # Who leaves a row out then leaves all its duplicates out.
             train, first, times = np.unique(train, return_index=True, return_counts=True)
             w_train = times.astype(np.float64) if w_train is None else times * w_train[first]
@@ -317,6 +315,29 @@ def numbered(X: Any) -> Matrix:
             for column in columns
         ]
     ).astype(np.float64)
+
+
+def checked_weights(sample_weight: Any, estimator: Any, n_samples: int) -> Array | None:
+    """Weights (n_samples,) that the estimator takes, or None.
+
+    Raises
+    ------
+    ValueError
+        If the weights are not one finite nonnegative number per sample, all are zero, or the
+        estimator takes none.
+    """
+    if sample_weight is None:
+        return None
+    weight = np.array(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have one weight for each of the {n_samples} samples, but has "
+            f"shape {weight.shape}."
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
+        raise ValueError("sample_weight must be finite and not negative, and not all zero.")
+    fit_arguments(estimator, sample_weight=weight)
+    return weight
 
 
 def checked_seed(random_state: Any, store: str | os.PathLike[str] | None) -> int:

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
+from looms._checks import some_of
 from looms._classes import class_factors, class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._fit_options import last_step, takes_groups, takes_sample_weight
+from looms.estimators._fit_routing import check_groups, fit_arguments, one_line, routing_of
 from looms.estimators._folds import OUTER_FOLDS
 from looms.folds import fold_numbers
 from looms.held_out import HeldOut
@@ -41,22 +41,43 @@ def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]
     for estimator in estimators:
         if not (is_classifier if classes else is_regressor)(estimator):
             wanted = "classifier" if classes else "regressor"
-            raise ValueError(f"{estimator!r} is no {wanted}: give one, or leave it out.")
-        if classes and not any(hasattr(estimator, name) for name in _VALUES):
-            raise ValueError(
-                f"{estimator!r} has neither predict_proba nor decision_function: leave it out, or "
-                "wrap it in sklearn.calibration.CalibratedClassifierCV."
-            )
-        if classes and one_against_one(estimator) and not hasattr(estimator, "predict_proba"):
-            raise ValueError(
-                f"{estimator!r} has an output for each pair of classes: use "
-                "decision_function_shape='ovr'."
-            )
+            raise ValueError(f"{one_line(estimator)} is no {wanted}: give one, or leave it out.")
+        if classes and hasattr(estimator, "predict"):  # others get their methods by the fit
+            _check_values(estimator)
         if get_tags(estimator).input_tags.pairwise or any(one.pairwise for one in kernels):
             raise ValueError(
-                f"{estimator!r} takes features, and a precomputed kernel takes kernel values: X "
-                "cannot be both."
+                f"{one_line(estimator)} takes features, and a precomputed kernel takes kernel "
+                "values: X cannot be both."
             )
+
+
+def _check_values(estimator: Any) -> None:
+    """ValueError for a classifier without an output for each class."""
+    if not any(hasattr(estimator, name) for name in _VALUES):
+        raise ValueError(
+            f"{one_line(estimator)} has neither predict_proba nor decision_function: leave it out, "
+            "or, of a VotingClassifier, set voting='soft'."
+        )
+    if one_against_one(estimator) and not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{one_line(estimator)} has an output for each pair of classes: use "
+            "decision_function_shape='ovr'."
+        )
+
+
+def check_fit(estimator: Any, weight: Array | None, groups: AnyArray | None) -> None:
+    """ValueError for an estimator that takes no weights, or that is tuned by groups without any.
+
+    ``weight`` and ``groups``, (n,), are of the rows of its fit, or None.
+    """
+    with routing_of(estimator):
+        check_groups(estimator, groups)
+        fit_arguments(estimator, sample_weight=weight)
+
+
+def unequal(weight: Array) -> Array | None:
+    """Weights of mean one; None if all are one."""
+    return None if np.allclose(weight, 1.0) else weight
 
 
 def one_against_one(estimator: Any) -> bool:
@@ -87,6 +108,7 @@ class EstimatorMember(Member):
         before a fit.
     units : these folds, and ``without`` the members without each of them, which the fit keeps.
     keeps_shares : True if classes weigh in fits without a fold as they do in all rows.
+    by_groups : True if fits get the groups of their rows.
     """
 
     closed = False
@@ -98,6 +120,7 @@ class EstimatorMember(Member):
     units: Units | None = None
     without: tuple[EstimatorMember, ...] = ()
     keeps_shares: bool = False
+    by_groups: bool = False
 
     def __repr__(self) -> str:
         return f"EstimatorMember({self.estimator!r}, weight={self.weight:.3g})"
@@ -141,25 +164,32 @@ class EstimatorMember(Member):
         return self._refits(X, y, zeta, kept)
 
     def _refits(self, X: Any, y: Array, zeta: Array, known: Iterable[Any] = ()) -> Refits:
-        X = rows_in_memory(X)
+        X, groups = rows_in_memory(X), self._groups_in(self.units)
 
         def without(rest: AnyArray) -> Callable[[Matrix], Array]:
-            return self.trained(X[rest], y[rest], zeta[rest]).values
+            return self.trained(X[rest], y[rest], zeta[rest], some_of(groups, rest)).values
 
         return Refits(without, X, targets_as_columns(y), zeta, known)
 
-    def trained(self, X: Matrix, y: Array, zeta: Array) -> EstimatorMember:
+    def _groups_in(self, units: Units | None) -> AnyArray | None:
+        """Groups of rows that fits get, of the units of these rows."""
+        return units.clusters if self.by_groups and units is not None else None
+
+    def trained(
+        self, X: Matrix, y: Array, zeta: Array, groups: AnyArray | None = None
+    ) -> EstimatorMember:
         """A clone of the estimator, fitted to some rows."""
         target = y if self.classes is None else self.classes[class_indices(y)]
-        weights = {} if np.allclose(zeta, 1.0) else {"sample_weight": zeta}
-        estimator = fitted(self.estimator, X, target, **weights)
+        estimator = fitted(self.estimator, X, target, unequal(zeta), groups)
+        if self.classes is not None:
+            _check_values(estimator)
         return replace(self, estimator=estimator, held_out=None, units=None, without=())
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
         """The outputs are of the units if these are folds or at most ten, else of five folds."""
         X, zeta, n = left_out.X, left_out.weight, len(y)
         labels = y if self.classes is None else class_indices(y)
-        folds = _few_folds(labels, units, self.classes is not None)
+        folds, groups = _few_folds(labels, units, self.classes is not None), self._groups_in(units)
         F, without = np.full((*folds.shape, left_out.y.shape[1]), np.nan), []
         for k, out in enumerate(folds):
             rest = np.delete(np.arange(n), out)
@@ -167,19 +197,37 @@ class EstimatorMember(Member):
             if self.keeps_shares:
                 factors = class_factors(labels, zeta, rest)
                 weight = weight * factors * (weight.sum() / (weight @ factors))
-            without.append(self.trained(X[rest], y[rest], weight))
             r = folds.repetition[k]
             tested = out[folds.tested[r, out]]
-            if len(tested):
-                F[r, tested] = without[k].values(X[tested])
+            try:
+                one = self.trained(X[rest], y[rest], weight, some_of(groups, rest))
+                if len(tested):
+                    F[r, tested] = one.values(X[tested])
+                    if not np.isfinite(F[r, tested]).all():
+                        raise ValueError("Its predictions contain NaN or infinity.")
+            except MemoryError:
+                raise
+            except Exception as error:  # of any estimator
+                raise ValueError(
+                    f"{one_line(self.estimator)} fails without fold {k + 1} of {folds.n_units}: "
+                    f"{_words(error)}"
+                ) from error
+            without.append(one)
         F = F.reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
         kept = {"held_out": held_out, "units": folds, "without": tuple(without)}
-        whole = replace(self.trained(X, y, zeta), **kept)
+        whole = replace(self.trained(X, y, zeta, groups), **kept)
         return Fit(whole, HeldOut(y, held_out, zeta), F, folds)
 
     def weighing(self, weight: float) -> EstimatorMember:
         return replace(self, weight=float(weight))
+
+
+def _words(error: Exception) -> str:
+    """The line of a message that has the cause; of a search that is the last."""
+    lines = str(error).split("\n")
+    lines = [line for line in lines if line.strip()] or [type(error).__name__]
+    return lines[-("fits failed" in lines[0])]
 
 
 def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
@@ -194,24 +242,17 @@ def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
     return units
 
 
-def fitted(estimator: Any, X: Any, y: AnyArray, **given: Any) -> Any:
-    """A clone of the estimator, fitted.
-
-    ``given`` may be the groups of the rows, for an estimator that is tuned by groups, and
-    sample_weight: ValueError if it takes none.
-    """
-    takes = {"groups": takes_groups, "sample_weight": takes_sample_weight}
-    taken = [name for name in given if takes[name](estimator)]
-    if "sample_weight" in given and "sample_weight" not in taken:
-        raise ValueError(
-            f"{estimator!r} takes no sample_weight: leave weights of rows and classes out, or take "
-            "another estimator."
-        )
-    prefix, _ = last_step(estimator)
-    options = {f"{prefix}{name}": given[name] for name in taken}
-    # Steps need not have asked for weights.
-    with openmp_threads(len(y)), config_context(enable_metadata_routing=False):
-        return clone(estimator).fit(X, y, **options)
+def fitted(
+    estimator: Any,
+    X: Any,
+    y: AnyArray,
+    sample_weight: Array | None = None,
+    groups: AnyArray | None = None,
+) -> Any:
+    """A clone of the estimator, fitted; ValueError if there are weights, and it takes none."""
+    with openmp_threads(len(y)), routing_of(estimator):
+        given = fit_arguments(estimator, sample_weight=sample_weight, groups=groups)
+        return clone(estimator).fit(X, y, **given)
 
 
 def predicted(estimator: Any, X: Any, method: str = "predict") -> Array:

@@ -17,13 +17,14 @@ from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 
+from looms._checks import some_of
 from looms._classes import class_factors
 from looms._scores import number_scores
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import count
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._callbacks import say, tell
-from looms.estimators._fit_options import takes_weight
+from looms.estimators._fit_routing import takes_weight
 from looms.estimators._warnings import kept_warnings, warn_of_time
 from looms.folds import fold_numbers, is_grouped, is_number_of_folds, number_of_folds
 from looms.held_out import HeldOut
@@ -70,6 +71,7 @@ class RowsOfFit:
     classes : whether ``y`` holds classes.
     loss_of : loss of held-out outputs and the weights of the fit; needed to compare candidates.
     weighs : whether the loss takes the factors of classes that some rows lack.
+    grouped : whether groups were given, though each may be one row.
     seed : of folds, subsamples and landmarks.
     """
 
@@ -83,6 +85,7 @@ class RowsOfFit:
     classes: bool
     loss_of: Callable[[HeldOut, Array], HeldOutLoss] | None = None
     weighs: bool = True
+    grouped: bool = False
     seed: int = 0
 
     @classmethod
@@ -91,7 +94,7 @@ class RowsOfFit:
         targets, _, weight = model.loo_
         weights = weight, model.fit_weight_, model.selection_weight_
         data = X, y, targets, *weights, model.units_.clusters, is_classifier(model)
-        return cls(*data, seed=model._outer_seed, **more)
+        return cls(*data, grouped=model._grouped, seed=model._outer_seed, **more)
 
     @cached_property
     def train(self) -> AnyArray:
@@ -103,9 +106,9 @@ class RowsOfFit:
         return values[self.train]
 
     @property
-    def data(self) -> tuple[Matrix, AnyArray, Array, AnyArray]:
+    def data(self) -> tuple[Matrix, AnyArray, Array, AnyArray | None]:
         """X, y, weights and groups, as `fit` takes them."""
-        return self.X, self.y, self.weight, self.groups
+        return self.X, self.y, self.weight, self.groups if self.grouped else None
 
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""
@@ -282,18 +285,18 @@ def tuned_in_outer_folds(
     Raises
     ------
     ValueError
-        If the folds cannot be made; with advice.
+        If the folds cannot be made, or no model can be tuned without one; with advice.
     """
     folds = model.cv, fitted._units
     try:
         outer, rows = evaluation_folds(model.cv, fitted, rows)
+        share = _TIME_OF_SEVERAL if has_several(fitted) else 1.0
+        warn_of_time(outer.n_units * share * estimator._fit_seconds, estimator.n_jobs)
+        (models,) = tuned_without(estimator, [model], outer, rows, *folds, estimator.n_jobs)
     except ValueError as error:
         raise ValueError(
             f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
-        ) from None
-    share = _TIME_OF_SEVERAL if has_several(fitted) else 1.0
-    warn_of_time(outer.n_units * share * estimator._fit_seconds, estimator.n_jobs)
-    (models,) = tuned_without(estimator, [model], outer, rows, *folds, estimator.n_jobs)
+        ) from error
     return outer, models
 
 
@@ -327,7 +330,7 @@ def _model_without(
     X: Matrix,
     y: AnyArray,
     weight: Array,
-    groups: AnyArray,
+    groups: AnyArray | None,
 ) -> Any:
     """The model, tuned anew on the rows ``rest``, with the class proportions of all rows.
 
@@ -346,7 +349,7 @@ def _model_without(
             rows_at(X, rest, pairwise),
             y[rest],
             sample_weight=own_weight,
-            groups=groups[rest],
+            groups=some_of(groups, rest),
         )
 
 

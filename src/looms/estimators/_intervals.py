@@ -19,17 +19,17 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from looms._checks import check_known
+from looms._checks import check_known, some_of
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
-from looms.estimators._estimator_member import fitted, predicted
+from looms.estimators._estimator_member import check_fit, fitted, predicted
 from looms.estimators._folds import OUTER_FOLDS, outer_folds, rows_at
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._known_targets import KnownTargets
 from looms.estimators._regressor import INTERVALS, check_numbers
-from looms.folds import group_numbers, is_grouped
+from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Function
 from looms.lssvm._system import targets_as_columns
@@ -151,8 +151,8 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         Raises
         ------
         ValueError
-            If the estimator is no regressor, takes no weights though there are some, or `cv` does
-            not test every row once.
+            If the estimator is no regressor, takes no weights though there are some, or is tuned by
+            groups though there are none; or if `cv` does not test every row once.
         """
         self._check_parameters()
         if y is None:
@@ -168,10 +168,11 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         units = self._units_of(y, numbers, train, closed is None)
 
         X, y, weight = rows_at(X, train), y[train], weight[train]
-        own = numbers[train]
-        given = {"groups": own} if is_grouped(own) else {}
-        if sample_weight is not None:
-            given["sample_weight"] = weight
+        given = (
+            None if sample_weight is None else weight,
+            None if groups is None else numbers[train],
+        )
+        check_fit(self.estimator, *given)
         if closed is not None:
             without = None
             outputs = np.nanmean(closed.fit(X, y, weight).left_out().outputs(units), axis=0)
@@ -180,14 +181,14 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             without = Parallel(n_jobs=self.n_jobs)(
                 delayed(fitted)(
                     *(self.estimator, rows_at(X, rest), y[rest]),
-                    **{name: values[rest] for name, values in given.items()},
+                    *(some_of(values, rest) for values in given),
                 )
                 for rest in stay
             )
             outputs = np.empty_like(targets_as_columns(y))
             for one, tested in zip(without, units.tested_by, strict=True):
                 outputs[tested] = predicted(one, rows_at(X, tested))
-        whole = fitted(self.estimator, X, y, **given)  # last, for it may change X
+        whole = fitted(self.estimator, X, y, *given)  # last, for it may change X
 
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)

@@ -21,8 +21,13 @@ from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import gathered
 from looms.estimators._base import validated
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
-from looms.estimators._estimator_member import EstimatorMember, check_estimators
-from looms.estimators._fit_options import takes_weight
+from looms.estimators._estimator_member import (
+    EstimatorMember,
+    check_estimators,
+    check_fit,
+    unequal,
+)
+from looms.estimators._fit_routing import takes_weight
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     SHARE_IN_FOLDS,
@@ -77,6 +82,8 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
     cv_results_: dict[str, Any]
     best_index_: int
     _outer_seed: int
+    #: True if groups were given to the fit.
+    _grouped: bool = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -221,12 +228,16 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         targets, zeta = rows.own(rows.targets), options.pop("sample_weight")
         classes = np.unique(rows.own(rows.y)) if rows.classes else None
         keeps_shares = outer is not None and rows.classes and rows.weighs
+        zeta = zeta * (len(zeta) / zeta.sum())
         member = EstimatorMember(
-            1.0, estimator, classes, targets.shape[1:], keeps_shares=keeps_shares
+            *(1.0, estimator, classes, targets.shape[1:]),
+            keeps_shares=keeps_shares,
+            by_groups=rows.grouped,
         )
+        check_fit(estimator, unequal(zeta), rows.own(rows.groups) if rows.grouped else None)
         if outer is not None:
             options["units"] = outer
-        options |= {"sample_weight": zeta * (len(zeta) / zeta.sum()), "criterion": "press"}
+        options |= {"sample_weight": zeta, "criterion": "press"}
         criterion = partial(GivenCriterion, X, targets, **options)
         return Tried(estimator, "press", lambda _: criterion(member=member), scan)
 
@@ -286,6 +297,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
             if any(one._problem.landmarks_for(X) is None for one in self._of_kernels):
                 X = rows_in_memory(X)
         numbers = group_numbers(gathered(rows.groups), X.shape[0], self.cv)
+        grouped = rows.groups is not None
         if self._tunes and not (is_grouped(numbers) or isinstance(X, RowBlocks)):
             warn_of_duplicates(X[rows.train])
         if n < least:
@@ -295,7 +307,8 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
                 f"{'s' * (n != 1)}: give more{', or mu=...' if least == 3 else ''}."
             )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        checked = replace(rows, X=X, groups=numbers, seed=seed, weighs=takes_weight(self))
+        options = {"grouped": grouped, "seed": seed, "weighs": takes_weight(self)}
+        checked = replace(rows, X=X, groups=numbers, **options)
         return replace(checked, selection_weight=self._selection_weight(checked))
 
     def _selection_weight(self, rows: RowsOfFit) -> Array:

@@ -193,6 +193,7 @@ class Selection:
             "_in_folds": nested,
             "_fit_seconds": self.seconds,
             "_outer_seed": rows.seed,
+            "_grouped": rows.grouped,
             "_scored_in": self._scored_in() if rows.classes else None,
             "_best_closed": self._best_closed,
         }

@@ -46,7 +46,10 @@ class TabularClassifier(ScoredClassifier, Tabular):
     candidates : "auto", str or list, default="auto"
         Names of kernels, or one name, as of `KernelClassifier`; `KernelClassifier` with options of
         their own (of which the kernel, its values, the loss, landmarks and search count); any
-        classifier of scikit-learn, which is refitted in folds where kernels have closed forms.
+        classifier of scikit-learn, also a pipeline, a search or a stack, which is refitted in folds
+        where kernels have closed forms. It gets weights by the name that its `fit` has for them,
+        also inside; one that takes none is refused if there are weights, and otherwise no candidate
+        has the shares of classes kept within folds. What is tuned by groups gets those of its rows.
         "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
         "weighted_matern12". From 400 rows on boosted trees, those of scikit-learn's
         `HistGradientBoostingClassifier`, stand beside them, unless rows are sparse or in blocks,

@@ -56,7 +56,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
     candidates : "auto", str or list, default="auto"
         Names of kernels, or one name, as of `KernelRegressor`; `KernelRegressor` with options of
         their own (of which the kernel, its values, the loss, landmarks and search count); any
-        regressor of scikit-learn. "auto" as for `TabularClassifier`.
+        regressor of scikit-learn, also a pipeline, a search or a stack, with weights and groups as
+        for `TabularClassifier`; and "auto", too.
     combine : {"stack", "best"}, default="stack"
         As for `TabularClassifier`, by squared errors.
     target : str or list of str, default="auto"

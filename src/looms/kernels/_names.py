@@ -196,8 +196,11 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
 
 def is_estimator(kernel: Any) -> bool:
-    """True for an estimator of scikit-learn in the place of a kernel."""
-    known = hasattr(kernel, "fit") and hasattr(kernel, "predict")
+    """True for an estimator of scikit-learn in the place of a kernel.
+
+    Before the fit it need not have `predict`, as stacks have not.
+    """
+    known = hasattr(kernel, "fit") and hasattr(kernel, "get_params")
     return known and not isinstance(kernel, (type, Kernel))
 
 

@@ -1,0 +1,365 @@
+"""Any estimator of scikit-learn as a candidate, with weights and groups, beside fits by hand."""
+
+import inspect
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, StackingRegressor
+from sklearn.feature_selection import RFE, RFECV
+from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, Ridge
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    GroupKFold,
+    StratifiedGroupKFold,
+    TunedThresholdClassifierCV,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import all_estimators
+
+from looms import Intervals, KernelClassifier, TabularClassifier, TabularRegressor, assess
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+
+N = 40
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+Y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * RNG.normal(size=N)
+LABELS = (Y > 0.2).astype(int)
+WEIGHT = RNG.integers(1, 4, size=N).astype(float)
+WEIGHT /= WEIGHT.mean()  # as models scale them
+GROUPS = RNG.permutation(np.arange(N) // 4)
+NEW = RNG.normal(size=(5, 3))
+SCALED_RIDGE = make_pipeline(StandardScaler(), Ridge())
+SCALED_LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
+
+INNER = {"classifier": LogisticRegression(), "regressor": Ridge()}
+#: Values with which estimators fit forty rows of three features, and fast.
+CHEAP = {
+    **{"n_estimators": 3, "random_state": 0, "cv": 2, "n_components": 1, "radius": 9.0},
+    **{"voting": "soft", "hidden_layer_sizes": (3,), "max_subpopulation": 50, "Cs": 2},
+    **{"thresholds": 5},
+}
+_AXES = [(kind, name, cls) for kind in INNER for name, cls in all_estimators(type_filter=kind)]
+#: Words of those that cannot stand among these candidates, or not with these rows.
+REFUSED = {
+    **dict.fromkeys(["CategoricalNB", "ComplementNB", "MultinomialNB"], "Negative values in data"),
+    **dict.fromkeys(["MultiOutputClassifier", "MultiOutputRegressor"], "at least two dimensions"),
+    **dict.fromkeys(["ClassifierChain", "RegressorChain"], "tuple index out of range"),
+    **dict.fromkeys(["GammaRegressor", "PoissonRegressor"], "out of the valid range"),
+    **{name: "mono-task" for _, name, _ in _AXES if name.startswith("MultiTask")},
+    "IsotonicRegression": "1 feature",
+    "OutputCodeClassifier": "has neither predict_proba nor decision_function",
+}
+SLOW = {
+    *("MLPClassifier", "MLPRegressor", "TunedThresholdClassifierCV", "StackingClassifier"),
+    *("StackingRegressor", "LogisticRegressionCV", "CalibratedClassifierCV", "TheilSenRegressor"),
+    *("LassoCV", "ElasticNetCV", "GaussianProcessClassifier"),
+}
+
+
+def made(cls, kind):
+    """An estimator, of an inner one if it needs that."""
+    takes, inner = inspect.signature(cls).parameters, INNER[kind]
+    values = {name: value for name, value in CHEAP.items() if name in takes}
+    if "hidden_layer_sizes" in takes:
+        values["max_iter"] = 20
+    if "estimators" in takes:
+        values["estimators"] = [("a", inner), ("b", clone(inner).set_params(tol=1e-5))]
+    holds = {"estimator", "base_estimator"} & {*takes} and "n_estimators" not in takes
+    if holds and cls.__name__ not in ("RANSACRegressor", "CalibratedClassifierCV"):
+        values["estimator"] = inner
+    for grid in {"param_grid", "param_distributions"} & {*takes}:
+        values[grid] = {"tol": [1e-4, 1e-3]}
+    return cls(**values)
+
+
+def wrapped(estimator, form):
+    """The estimator alone, in a pipeline or a search; the prefix of its options in fit."""
+    if form == "pipeline":
+        pipeline = make_pipeline(StandardScaler(), estimator)
+        return pipeline, f"{pipeline.steps[-1][0]}__"
+    if form == "search":
+        return GridSearchCV(estimator, {}, cv=2), ""
+    return estimator, ""
+
+
+def model_of(kind, candidates, **options):
+    """Model of numbers without preparation; its targets."""
+    if kind == "classifier":
+        return CandidatesClassifier(candidates, **options), LABELS
+    return CandidatesRegressor(candidates, **options), Y
+
+
+def values_of(estimator, rows):
+    """Outputs of a fitted estimator, by hand."""
+    if not hasattr(estimator, "classes_"):
+        return estimator.predict(rows).ravel()
+    if hasattr(estimator, "predict_proba"):
+        return 2.0 * estimator.predict_proba(rows)[:, 1] - 1.0
+    return estimator.decision_function(rows)
+
+
+@pytest.mark.filterwarnings("ignore")  # scikit-learn's own: of convergence, of what is deprecated
+@pytest.mark.parametrize(
+    ("of", "form", "given"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] * (case[0][1] in SLOW or case[1] == "search"))
+        for case in pairwise(
+            _AXES, ["alone", "pipeline", "search"], ["nothing", "weights", "groups"]
+        )
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[1],
+)
+def test_every_estimator_fits_or_says_why_not(of, form, given):
+    kind, name, cls = of
+    candidate, prefix = wrapped(made(cls, kind), form)
+    by_hand, options = {}, {}
+    if given == "weights":
+        by_hand, options = {f"{prefix}sample_weight": WEIGHT}, {"sample_weight": WEIGHT}
+    if given == "groups":
+        options = {"groups": GROUPS}
+        if form == "search":
+            candidate.set_params(cv=GroupKFold(2))
+            by_hand = options
+    model, y = model_of(kind, [candidate])
+    try:
+        whole = clone(candidate).fit(X, y, **by_hand)
+        expected = values_of(whole, NEW) if name not in REFUSED else None
+    except Exception:
+        whole = None
+    if whole is None or name in REFUSED:
+        assert name in REFUSED or given == "weights"
+        words = [REFUSED[name]] if name in REFUSED else []
+        words += ["takes no sample_weight"] * (given == "weights")
+        with pytest.raises(ValueError, match="|".join(words)) as refused:
+            model.fit(X, y, **options)
+        assert name in str(refused.value)
+        assert "\n" not in str(refused.value)
+        return
+    model.fit(X, y, **options)
+    assert_allclose(model._outputs(NEW), expected, rtol=1e-6, atol=1e-9)
+    out = next(iter(model.members_[0].units))
+    rest = np.delete(np.arange(N), out)
+    without = clone(candidate).fit(X[rest], y[rest], **{k: v[rest] for k, v in by_hand.items()})
+    found = model.held_out_.outputs[out]
+    assert_allclose(found, values_of(without, X[out]), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize(
+    ("candidate", "name"),
+    [
+        (TransformedTargetRegressor(SCALED_RIDGE), "ridge__sample_weight"),
+        (TransformedTargetRegressor(), "sample_weight"),
+        (GridSearchCV(SCALED_RIDGE, {"ridge__alpha": [1.0, 9.0]}), "ridge__sample_weight"),
+        (
+            make_pipeline("passthrough", GridSearchCV(SCALED_RIDGE, {"ridge__alpha": [1.0]})),
+            "gridsearchcv__ridge__sample_weight",
+        ),
+        (RFE(Ridge(), n_features_to_select=2), "sample_weight"),
+        (StackingRegressor([("a", Ridge()), ("b", Lasso(0.1))], cv=3), "sample_weight"),
+    ],
+    ids=["target", "default", "search", "pipeline", "features", "stack"],
+)
+@pytest.mark.slow
+def test_weights_arrive_by_nested_names(candidate, name, routing):
+    expected = clone(candidate).fit(X, Y, **{name: WEIGHT}).predict(NEW)
+    assert not np.allclose(expected, clone(candidate).fit(X, Y).predict(NEW))
+    table = TabularRegressor([candidate], preprocess=None, target="none")
+    with config_context(enable_metadata_routing=routing):
+        for model in (table, Intervals(candidate, cv=4)):
+            model.fit(X, Y, sample_weight=WEIGHT)
+            assert_allclose(model.predict(NEW), expected)
+            out = next(iter(model.members_[0].units if model is table else model.units_))
+            rest = np.delete(np.arange(N), out)
+            without = clone(candidate)
+            with config_context(enable_metadata_routing=False):
+                without.fit(X[rest], Y[rest], **{name: WEIGHT[rest]})
+            assert_allclose(model.held_out_.outputs[out], without.predict(X[out]))
+
+
+def test_with_metadata_routing_all_that_ask_for_weights_get_them():
+    ask = {"sample_weight": True}
+    with config_context(enable_metadata_routing=True):
+        candidate = make_pipeline(
+            StandardScaler().set_fit_request(**ask),
+            OneVsRestClassifier(LogisticRegression().set_fit_request(**ask)),
+        )
+        expected = clone(candidate).fit(X, LABELS, sample_weight=WEIGHT).predict_proba(NEW)
+        model = CandidatesClassifier([candidate]).fit(X, LABELS, sample_weight=WEIGHT)
+    assert_allclose(model._outputs(NEW), 2.0 * expected[:, 1] - 1.0)
+    with pytest.raises(ValueError, match=r"^Pipeline\(.*takes no sample_weight in fit: leave"):
+        clone(model).fit(X, LABELS, sample_weight=WEIGHT)
+
+
+def test_classes_keep_their_shares_in_a_search_over_a_pipeline():
+    y, groups, seen = np.repeat([0, 1], N // 2), np.arange(N) // 4, []
+
+    class Noted(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((y, sample_weight))
+            return super().fit(X, y, sample_weight)
+
+    search = GridSearchCV(make_pipeline(StandardScaler(), Noted()), {}, cv=2)
+    model = CandidatesClassifier([search, "linear"], cv=GroupKFold(5), combine="best")
+    model.fit(X, y, groups=groups)
+    refits = [(labels, weight) for labels, weight in seen if len(labels) == 32]
+    assert len(refits) == 5
+    for labels, weight in refits:
+        share = labels.mean() if weight is None else (weight @ labels) / weight.sum()
+        assert share == pytest.approx(0.5)
+
+
+@pytest.mark.filterwarnings("ignore:y contains no unlabeled samples")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        GridSearchCV(SCALED_LOGISTIC, {"logisticregression__C": [0.1, 1.0]}, cv=2),
+        FixedThresholdClassifier(LogisticRegression()),
+        RFECV(LogisticRegression(), cv=2),
+        OneVsRestClassifier(LogisticRegression()),
+        OneVsOneClassifier(LogisticRegression()),
+        SelfTrainingClassifier(LogisticRegression()),
+        TunedThresholdClassifierCV(LogisticRegression(), cv=2, thresholds=5),
+        BaggingClassifier(LogisticRegression(), n_estimators=2),
+        StackingClassifier([("a", LogisticRegression()), ("b", KNeighborsClassifier())], cv=2),
+        make_pipeline(StandardScaler(), StackingClassifier([("a", GaussianNB())], cv=2)),
+        GridSearchCV(StackingClassifier([("a", GaussianNB())], cv=2), {}, cv=2),
+    ],
+    ids=lambda candidate: type(candidate).__name__,
+)
+def test_estimators_that_hold_others_stand_beside_a_kernel(candidate):
+    model = TabularClassifier(["linear", candidate]).fit(X, LABELS)
+    assert len(model.candidates_) == 2
+    assert model.evaluate(nested=False)["accuracy"] > 0.6
+    takes = isinstance(candidate, GridSearchCV | BaggingClassifier) or hasattr(candidate, "steps")
+    weighs = clone(model).set_params(class_weight={0: 1.0, 1: 2.0})
+    with nullcontext() if takes else pytest.raises(ValueError, match="takes no sample_weight"):
+        weighs.fit(X, LABELS)
+
+
+SEARCH = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0, 10.0]}, cv=GroupKFold(3))
+OF_CLASSES = GridSearchCV(
+    LogisticRegression(), {"C": [0.01, 1.0]}, cv=StratifiedGroupKFold(2), scoring="neg_log_loss"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "candidate", "name", "routing"),
+    [
+        ("regressor", SEARCH, "groups", False),
+        ("regressor", make_pipeline(StandardScaler(), SEARCH), "gridsearchcv__groups", True),
+        ("regressor", TransformedTargetRegressor(SEARCH), "groups", False),
+        ("regressor", make_pipeline(RFECV(Ridge(), cv=GroupKFold(3)), Ridge()), "rfecv__groups", 0),
+        ("regressor", LassoCV(alphas=3, cv=GroupKFold(3)), None, False),
+        ("classifier", OF_CLASSES, "groups", True),
+        ("classifier", make_pipeline(StandardScaler(), OF_CLASSES), "gridsearchcv__groups", False),
+    ],
+    ids=["search", "pipeline", "target", "step", "by routing", "classes", "pipeline of classes"],
+)
+@pytest.mark.slow
+def test_every_fit_of_what_is_tuned_by_groups_gets_those_of_its_rows(
+    kind, candidate, name, routing
+):
+    def by_hand(rows):
+        with config_context(enable_metadata_routing=name is None):
+            one = clone(candidate)
+            return one.fit(X[rows], y[rows], **{name or "groups": GROUPS[rows]})
+
+    model, y = model_of(kind, [candidate])
+    with config_context(enable_metadata_routing=bool(routing)):
+        model.fit(X, y, groups=GROUPS)
+    (member,) = model.members_
+    assert_allclose(model._outputs(NEW), values_of(by_hand(np.arange(N)), NEW))
+    for out in member.units:
+        rest = np.delete(np.arange(N), out)
+        assert_allclose(model.held_out_.outputs[out], values_of(by_hand(rest), X[out]))
+
+
+@pytest.mark.slow
+def test_groups_reach_candidates_in_stacks_nested_folds_and_after_updates():
+    model = CandidatesRegressor([SEARCH, "linear"]).fit(X, np.abs(Y), groups=GROUPS)
+    assert len(model.members_) == 2
+    assert model.evaluate()._nested is not None
+    without = next(one for one in model.without([0, 1]).members_ if not one.closed)
+    alone = clone(SEARCH).fit(X[2:], np.abs(Y)[2:], groups=GROUPS[2:])
+    assert_allclose(without.values(NEW)[:, 0], alone.predict(NEW))
+
+
+@pytest.mark.slow
+def test_what_is_tuned_by_groups_fits_rows_that_are_each_a_group():
+    model = CandidatesRegressor([SEARCH]).fit(X, Y, groups=np.arange(N))
+    assert set(model.evaluate()) == set(model.evaluate(nested=False))
+
+
+@pytest.mark.parametrize(
+    ("fit", "advice"),
+    [
+        (lambda: TabularRegressor([SEARCH, "linear"]).fit(X, Y), "give groups"),
+        (lambda: Intervals(make_pipeline(StandardScaler(), SEARCH)).fit(X, Y), "give groups"),
+        (lambda: assess(SEARCH, X, Y), "give groups"),
+        (
+            lambda: TabularClassifier([LogisticRegressionCV(cv=GroupKFold(2))]).fit(X, LABELS),
+            "give groups",
+        ),
+        (
+            lambda: Intervals(StackingRegressor([("a", Ridge())], cv=GroupKFold(2))).fit(
+                X, Y, groups=GROUPS
+            ),
+            "tune it by GridSearchCV",
+        ),
+    ],
+)
+def test_what_is_tuned_by_groups_says_that_it_gets_none(fit, advice):
+    with pytest.raises(ValueError, match=f"GroupKFold.* is tuned by groups.*: {advice}, or"):
+        fit()
+
+
+def test_stacks_without_outputs_of_each_class_are_refused_once_they_are_fitted():
+    stack = StackingClassifier([("a", GaussianNB())], OneVsRestClassifier(GaussianNB()), cv=2)
+    expected = clone(stack).fit(X, LABELS).predict_proba(NEW)[:, 1]
+    model = TabularClassifier([stack], preprocess=None).fit(X, LABELS)
+    assert_allclose(model.model_._outputs(NEW), 2 * expected - 1)
+    assert_array_equal(clone(model).fit(X, LABELS).predict(NEW), model.predict(NEW))
+
+    class Silent(GaussianNB):
+        predict_proba = property()
+
+    with pytest.raises(ValueError, match="has neither predict_proba nor decision_function"):
+        TabularClassifier([StackingClassifier([("a", GaussianNB())], Silent(), cv=2)]).fit(
+            X, LABELS
+        )
+
+
+@pytest.mark.filterwarnings("ignore:The candidates are not stacked")
+def test_a_candidate_that_fails_is_named_with_its_fold():
+    y = np.repeat([0, 1], [7, 1])
+    candidates = [LogisticRegression(), "rbf", DecisionTreeClassifier()]
+    with pytest.raises(ValueError, match=r"^LogisticRegression\(\) fails without fold 8 of 8: "):
+        TabularClassifier(candidates).fit(X[:8], y)
+    with pytest.raises(ValueError, match=r"RadiusNeighborsRegressor.* fails .* NaN") as failed:
+        TabularRegressor([RadiusNeighborsRegressor(0.5), "linear"]).fit(X, Y)
+    assert failed.value.__cause__ is not None
+
+
+@pytest.mark.filterwarnings("ignore:The model predicts class")
+def test_a_nested_evaluation_that_finds_no_folds_inside_of_others_has_advice():
+    """Six groups, three of each class: without two of them there are too few for cv=3."""
+    sizes = [1, 1, 4, 1, 1, 1]
+    y, groups = np.repeat([0, 0, 0, 1, 1, 1], sizes), np.repeat(np.arange(6), sizes)
+    model = KernelClassifier("linear", cv=3).fit(X[:9], y, groups=groups)
+    with pytest.raises(ValueError, match=r"n_splits=3.* evaluate\(nested=False\) scores the"):
+        model.evaluate()
