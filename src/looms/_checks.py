@@ -76,7 +76,9 @@ def as_they_are(values: Any) -> AnyArray:
     if isinstance(values, list | tuple):
         return np.fromiter(values, dtype=object, count=len(values))
     if isinstance(values, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(values), None, values.data)
+        cells = values.data.astype(object)
+        cells[np.ma.getmaskarray(values)] = None
+        return cells
     return np.asarray(values)
 
 
