@@ -165,7 +165,7 @@ def n_unexpected_duplicates(X: Matrix, groups: AnyArray) -> int:
     _, first, counts = np.unique(groups, return_index=True, return_counts=True)
     if n - len(first) < _SHARE * n:
         return 0
-    distinct = X[first]
+    distinct = numbered(X[first])
     if X.shape[1] <= _NARROW:
         distinct = _without_repeated_columns(distinct)
     d = distinct.shape[1]

@@ -324,10 +324,13 @@ class GapKFold:
     n_splits : int, default=10
         Number of windows, each with about the same number of rows.
     gap : number or duration, default=0
-        Length of the gap on either side, in units of ``time``, or in rows without ``time``. Rows
-        with the same time as a row in the window are never trained on.
+        Length of the gap on either side, in units of ``time``, or in rows without ``time``; a
+        timedelta between dates. A row at just this distance is in the gap. Rows with the same time
+        as a row in the window are never trained on.
     time : array-like of shape (n_samples,) of numbers or dates, default=None
-        Time of each row; by default, the rows are in order of time.
+        Time of each row; by default, the rows are in order of time. Whole numbers, fractions and
+        dates are compared exactly. Of floats, such as 0.1, 0.2, ..., distances that are the gap up
+        to their rounding count as it.
 
     Notes
     -----

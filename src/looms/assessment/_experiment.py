@@ -21,7 +21,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
-from looms._checks import check_known, some_of
+from looms._checks import as_they_are, check_known, some_of
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
@@ -115,7 +115,7 @@ class Experiment:
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
             check_defined(scorers, y)
-        labels = None if groups is None else np.asarray(groups)
+        labels = None if groups is None else as_they_are(groups)
         units = group_numbers(groups, len(y))
         fit_arguments(estimator, groups=labels)  # which raises if routing is undecided
         if duplicates == "group":
@@ -265,7 +265,7 @@ class Experiment:
             y=self.y,
             scorers=self.scorers,
             sample_weight=self.weight,
-            groups=self.groups,
+            groups=None if self.groups is None else group_numbers(self.groups, len(self.y)),
             route=None if self.weight is None and self.groups is None else route(self.estimator),
             design=self.design(),
             format=FORMAT,
