@@ -34,8 +34,8 @@ _UNITS |= {
 def as_times(values: AnyArray) -> AnyArray | None:
     """Numbers or dates without rounding; None if the values are neither.
 
-    Integers, floats and dates stay as they are. Of objects, whole numbers and fractions of any
-    size stay objects; dates become those of numpy, in UTC if they have a time zone.
+    Arrays stay as they are. Objects become dates of numpy, in UTC if they have a time zone, and
+    integers or floats; fractions, and whole numbers beyond 64 bits, stay objects.
     """
     if values.dtype.kind in "iufM":
         return values.astype(np.float64) if values.dtype.char == "g" else values
@@ -43,7 +43,8 @@ def as_times(values: AnyArray) -> AnyArray | None:
     if not cells or any(isinstance(cell, bool) for cell in cells):
         return None
     if all(isinstance(cell, Integral) for cell in cells):
-        return np.array([int(cell) for cell in cells], dtype=object)
+        whole = np.array([int(cell) for cell in cells], dtype=object)
+        return whole.astype(np.int64) if abs(whole).max() < 2**63 else whole
     if all(isinstance(cell, Rational | Decimal) for cell in cells):
         return np.array([Fraction(cell) for cell in cells], dtype=object)
     if all(isinstance(cell, Real | Decimal) for cell in cells):
@@ -63,6 +64,15 @@ def _moment(cell: Any) -> np.datetime64:
     if getattr(cell, "tzinfo", None) is not None:
         cell = cell.astimezone(UTC).replace(tzinfo=None)
     return np.datetime64(cell)
+
+
+def as_gap(gap: Any) -> Any:
+    """A duration of Python or pandas as one of numpy; any other gap as it is."""
+    if hasattr(gap, "to_timedelta64"):  # of pandas, with nanoseconds
+        return gap.to_timedelta64()
+    if isinstance(gap, timedelta):
+        return np.timedelta64(gap // timedelta(microseconds=1), "us")
+    return gap
 
 
 @dataclass(frozen=True)
@@ -154,11 +164,8 @@ def _duration(gap: Any) -> tuple[str, Fraction]:
     """The gap in months or in seconds; of no kind if it is not a duration."""
     if isinstance(gap, Real) and gap == 0:
         return "seconds", Fraction(0)
-    if hasattr(gap, "to_timedelta64"):  # of pandas, with nanoseconds
-        gap = gap.to_timedelta64()
-    if isinstance(gap, np.timedelta64) and not np.isnat(gap):
-        kind, length = _unit(gap.dtype)
-        return kind, int(gap.astype(np.int64)) * length
-    if isinstance(gap, timedelta):
-        return "seconds", Fraction(gap // timedelta(microseconds=1), 10**6)
-    return "", Fraction(0)
+    gap = as_gap(gap)
+    if not isinstance(gap, np.timedelta64) or np.isnat(gap):
+        return "", Fraction(0)
+    kind, length = _unit(gap.dtype)
+    return kind, int(gap.astype(np.int64)) * length

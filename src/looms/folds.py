@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from looms._checks import as_they_are, gaps_in, value_numbers
-from looms._times import Timeline, as_times
+from looms._times import Timeline, as_gap, as_times
 from looms._typing import AnyArray
 
 __all__ = ["GapKFold", "joined_groups"]
@@ -356,6 +356,13 @@ class GapKFold:
     n_splits: int = 10
     gap: Any = 0
     time: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State with times and gap as numbers or dates of numpy, which model files can hold."""
+        time = None if self.time is None else as_times(as_they_are(self.time))
+        if time is None or time.dtype == object:
+            time = self.time
+        return {"n_splits": self.n_splits, "gap": as_gap(self.gap), "time": time}
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Number of windows."""
