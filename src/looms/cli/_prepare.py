@@ -125,10 +125,12 @@ def no_target(path: Path, X: Features) -> InputError:
 
 
 def labels_of_groups(path: Path, X: Features, name: str | None) -> AnyArray | None:
-    """(n_rows,) labels of a column as text."""
+    """(n_rows,) labels of a column: whole numbers, which have an order, or text."""
     advice = "label", "give every row a group, one of its own if it belongs to no other"
     column = _whole_column(path, X, "--groups", name, *advice)
-    return None if column is None else text(column)
+    if column is None or column.dtype.kind in "iu":
+        return None if column is None else column.to_numpy()
+    return text(column)
 
 
 def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
