@@ -3,13 +3,20 @@
 import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from evaluated import evaluated
 from numpy.testing import assert_allclose
 from pairwise import in_turn
 
-from looms import DuplicatesWarning, KernelClassifier, KernelRegressor
+from looms import (
+    DuplicatesWarning,
+    KernelClassifier,
+    KernelRegressor,
+    TabularRegressor,
+)
 from looms.conformal import jackknife_plus
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.lssvm import solve
@@ -41,6 +48,104 @@ def test_a_stored_zero_is_a_zero():
     stored.data[stored.data == 5.0] = 0.0
     groups = duplicate_groups(stored)
     assert groups[1] == groups[2] != groups[0]
+
+
+ROWS = [[2, "x", 0.5], [1, "y", None], [2, "x", 0.5], [1, "y", None], [1, "x", None], [2, "x", 0.5]]
+TABLE = pd.DataFrame(ROWS, columns=["a", "b", "c"]).assign(
+    when=pd.to_datetime(["2020-01-01", None, "2020-01-01", None, "2021-01-01", "2020-01-01"]),
+    yes=[True, False, True, False, False, True],
+)
+NUMBERS = np.array(
+    [[2, 0, 0.5], [1, 7, np.nan], [2, 0, 0.5], [1, 7, -np.nan], [1, 0, 0], [2, 0, 0.5]]
+)
+SPARSE = sp.csr_matrix(np.nan_to_num(NUMBERS))
+TABLES = {
+    "array": NUMBERS,
+    "single precision": NUMBERS.astype(np.float32),
+    "whole numbers": np.nan_to_num(NUMBERS * 2).astype(np.int8),
+    "objects": NUMBERS.astype(object),
+    "lists": [[None if cell != cell else cell for cell in row] for row in NUMBERS.tolist()],
+    "lists of numbers": np.nan_to_num(NUMBERS).tolist(),
+    "frame of numbers": pd.DataFrame(NUMBERS, index=list("fedcba")),
+    "nullable numbers": pd.DataFrame(NUMBERS).convert_dtypes(),
+    "names twice": pd.DataFrame(NUMBERS, columns=["a", "a", "b"]),
+    "polars of numbers": pl.DataFrame(NUMBERS),
+    "mixed lists": ROWS,
+    "mixed objects": np.array(ROWS, dtype=object),
+    "mixed frame": TABLE,
+    "categories": TABLE.astype({"b": "category"}),
+    "frame of pyarrow": TABLE.convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.from_pandas(TABLE),
+    "polars categories": pl.from_pandas(TABLE.astype({"b": "category"})),
+    "dates": TABLE[["when"]].assign(b=TABLE["when"].dt.tz_localize("Asia/Tokyo")),
+    "text": np.array([["x"], ["y"], ["x"], ["y"], ["z"], ["x"]]),
+    "documents": ["x", "y", "x", "y", "z", "x"],
+    "csr": SPARSE,
+    "csr array": sp.csr_array(SPARSE),
+    "csc": SPARSE.tocsc(),
+    "coo": sp.coo_array(SPARSE),
+    "dok": SPARSE.todok(),
+    "lil": SPARSE.tolil(),
+    "coo in parts": sp.coo_array(
+        (np.array([1.0, 1, 2, 0.5, 0.5]), ([0, 0, 2, 0, 2], [0, 0, 0, 2, 2])), shape=(3, 3)
+    ),
+    "csr in parts": sp.csr_matrix(
+        (np.array([1.0, 1, 2, 3]), np.array([0, 0, 0, 1]), np.array([0, 2, 3, 4])), shape=(3, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_equal_rows_of_any_table_are_one_group(name):
+    table = TABLES[name]
+    expected = {"coo in parts": [0, 1, 0], "csr in parts": [0, 0, 1]}
+    groups = duplicate_groups(table)
+    assert groups.tolist() == expected.get(name, [0, 1, 0, 1, 2, 0])
+    if name == "csr in parts":
+        assert table.data.tolist() == [1, 1, 2, 3]  # the matrix of the caller is as it was
+
+
+ODD = [5, "table", None, {"a": [1]}, [[1, 2], [3]], [[[1], {}], [[2], {}]], sp.coo_array([1, 2])]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_no_table_is_refused(odd):
+    with pytest.raises(TypeError, match=r"X must be a table of numbers, text and dates: .* got "):
+        duplicate_groups(odd)
+
+
+def sold_twice():
+    """A table with every row twice, and targets."""
+    rng = np.random.default_rng(1)
+    once = pd.DataFrame({"a": rng.normal(size=50), "b": rng.normal(size=50)})
+    once["city"], once["when"] = rng.choice(list("xyz"), 50), pd.date_range("2020", periods=50)
+    once["gaps"] = once["b"].where(once["b"] < 1)
+    table = pd.concat([once, once], ignore_index=True)
+    return table, table["a"] + np.tile(rng.normal(size=50), 2)
+
+
+@pytest.mark.parametrize(
+    "form", [pd.DataFrame, pl.from_pandas, lambda table: table[["a", "b"]].to_numpy()]
+)
+def test_the_advice_of_the_warning_ends_it(form):
+    table, y = sold_twice()
+    table = form(table)
+    with pytest.warns(DuplicatesWarning, match=r"groups=looms.duplicates.duplicate_groups\(X\)\."):
+        TabularRegressor(["linear"]).fit(table, y)
+    with warnings.catch_warnings(action="error", category=DuplicatesWarning):
+        TabularRegressor(["linear"]).fit(table, y, groups=duplicate_groups(table))
+
+
+@pytest.mark.filterwarnings("ignore::looms.ColumnsWarning")
+def test_the_advice_of_the_warning_is_right_for_a_table_with_an_identifier():
+    table, y = sold_twice()
+    table["name"] = [f"P{k:03}" for k in range(100)]
+    advice = r"leaves out columns of a table, X is model.preprocessor_.transform\(table\)"
+    with pytest.warns(DuplicatesWarning, match=advice):
+        model = TabularRegressor(["linear"]).fit(table, y)
+    groups = duplicate_groups(model.preprocessor_.transform(table))
+    with warnings.catch_warnings(action="error", category=DuplicatesWarning):
+        TabularRegressor(["linear"]).fit(table, y, groups=groups)
 
 
 def n_noticed(rows):

@@ -1,7 +1,13 @@
 """Folds: rows that are held out together, from whatever scikit-learn calls cv."""
 
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from functools import partial
+
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import (
@@ -35,6 +41,12 @@ def sets_of(folds):
         for row in folds
         for k in np.unique(row[row >= 0])
     }
+
+
+def train_of(cv):
+    """Rows that each split trains on."""
+    rows = X if cv.time is None else np.zeros((len(cv.time), 1))
+    return [train.tolist() for train, _ in cv.split(rows)]
 
 
 def splits_of(splitter, y=Y, groups=None):
@@ -194,6 +206,28 @@ class TestRefusals:
             fold_numbers(GroupKFold(3), Y)
 
 
+#: The same labels of one type, in what may hold them.
+REPRESENTATIONS = {
+    "list": list,
+    "tuple": tuple,
+    "array": np.array,
+    "array of objects": partial(np.array, dtype=object),
+    "Series": lambda labels: pd.Series(labels, index=range(7, 7 + len(labels))),
+    "Series of objects": partial(pd.Series, dtype=object),
+    "categories": lambda labels: pd.Series(
+        pd.Categorical(labels, categories=list(dict.fromkeys(labels)), ordered=True)
+    ),
+    "Index": pd.Index,
+    "pyarrow": pa.array,
+    "chunks": lambda labels: pa.chunked_array([pa.array(labels[:2]), pa.array(labels[2:])]),
+    "dictionary": lambda labels: pa.array(labels).dictionary_encode(),
+    "Series of pyarrow": lambda labels: pd.Series(
+        labels, dtype=pd.ArrowDtype(pa.array(labels).type)
+    ),
+    "polars": pl.Series,
+}
+
+
 class TestGroups:
     @pytest.mark.parametrize(
         "labels",
@@ -211,12 +245,55 @@ class TestGroups:
         assert numbers[0] == numbers[2]
         assert sorted(set(numbers)) == [0, 1]
 
+    @pytest.mark.parametrize("form", REPRESENTATIONS)
+    @pytest.mark.parametrize("kind", ["text", "numbers", "dates"])
+    def test_the_same_labels_have_the_same_numbers_whatever_holds_them(self, form, kind):
+        labels = {
+            "text": list("cadbCa"),
+            "numbers": [30, 2**60 + 1, 30, -1, 4, 2**60],
+            "dates": [date(2020, 1, day) for day in (30, 2, 30, 1, 4, 2)],
+        }[kind]
+        order = sorted(set(labels))
+        expected = [order.index(label) for label in labels]
+        assert_array_equal(group_numbers(REPRESENTATIONS[form](labels), 6), expected)
+
+    @pytest.mark.parametrize("form", ["list", "tuple", "array of objects", "Series", "polars"])
+    def test_labels_that_cannot_be_sorted_are_in_the_order_of_appearance(self, form):
+        labels = ["1", 2, 1, "1", date(2020, 1, 1), 2]
+        make = REPRESENTATIONS[form]
+        if form == "polars":
+            make = partial(pl.Series, dtype=pl.Object)
+        assert_array_equal(group_numbers(make(labels), 6), [0, 1, 2, 0, 3, 1])
+
     @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
-    def test_a_missing_label_is_refused(self, missing):
-        with pytest.raises(ValueError, match="no label for 2 of 4 rows, the first is row 1: give"):
-            group_numbers(pd.Series(["a", missing, "b", missing], dtype=object), 4)
-        with pytest.raises(ValueError, match="no label for 1 of 3 rows"):
-            group_numbers(pd.Series(["a", "b", None], dtype="string"), 3)
+    @pytest.mark.parametrize(
+        "numbers",
+        [
+            lambda labels: group_numbers(labels, 4),
+            lambda labels: joined_groups(labels, range(4)),
+            lambda labels: joined_groups(range(4), labels),
+            lambda labels: next(GapKFold(2).split(X[:4], groups=labels)),
+        ],
+        ids=["groups", "joined", "joined to", "windows"],
+    )
+    def test_a_missing_label_is_refused(self, missing, numbers):
+        refused = pytest.raises(ValueError, match="no label for 2 of 4 rows, the first is row 1: g")
+        for one, other in (("a", "b"), (2, 1), (2.0, 1.0)):
+            labels = [one, missing, other, missing]
+            for given in (labels, pd.Series(labels), pd.Series(labels, dtype=object)):
+                with refused:
+                    numbers(given)
+        with refused:
+            numbers(pd.Series(["a", None, "b", None], dtype="string"))
+        with refused:
+            numbers(pl.Series(["a", None, "b", None]))
+        with refused:
+            numbers(np.ma.array([2, 7, 1, 7], mask=[0, 1, 0, 1]))
+
+    @pytest.mark.parametrize("odd", [[["a"], ["b"], ["c"]], pl.Series([[1], [2, 3], [4]])])
+    def test_labels_that_are_no_plain_values_are_refused(self, odd):
+        with pytest.raises(TypeError, match="groups must hold labels such as text or numbers"):
+            group_numbers(odd, 3)
 
     @pytest.mark.parametrize("labels", [[1, 2], np.ones((3, 1)), 5])
     def test_another_number_of_labels_than_rows_is_refused(self, labels):
@@ -264,6 +341,73 @@ class TestWindows:
             assert_array_equal(train, one[0])
             assert_array_equal(test, one[1])
 
+    @pytest.mark.parametrize("seed", range(20))
+    def test_decimal_times_are_as_exact_fractions(self, seed):
+        rng = np.random.default_rng(seed)
+        unit = int(rng.choice([3, 7, 10, 24, 60, 100, 1000]))
+        start = int(rng.choice([0, -5, 2020, 45_000, 1_700_000_000])) * unit
+        numerators, length = start + rng.integers(0, 40, 30), int(rng.integers(0, 8))
+        exact, gap = [Fraction(int(k), unit) for k in numerators], Fraction(length, unit)
+        expected = []
+        for window in np.array_split(np.argsort(numerators, kind="stable"), 5):
+            first, last = exact[window[0]], exact[window[-1]]
+            expected.append([k for k in range(30) if not first - gap <= exact[k] <= last + gap])
+        for one in (gap, length / unit, length * (1 / unit)):
+            for time in (numerators / unit, numerators * (1 / unit), list(numerators / unit)):
+                assert train_of(GapKFold(5, one, time)) == expected
+            assert train_of(GapKFold(5, one, exact)) == expected
+            single = ((numerators - start) / unit).astype(np.float32)
+            assert train_of(GapKFold(5, one, single)) == expected
+
+    @pytest.mark.parametrize("start", [0, 2**53, -(2**62), 10**17, 1_700_000_000 * 10**9])
+    @pytest.mark.parametrize("gap", [0, 2, 2.0, 2.9, 0.6 / 0.3, Fraction(5, 2), np.int8(2)])
+    def test_whole_numbers_are_exact(self, start, gap):
+        steps = np.random.default_rng(1).integers(0, 40, N)
+        expected = train_of(GapKFold(5, gap, steps))
+        times = start + steps
+        forms = [
+            times,
+            times.tolist(),
+            list(times),
+            pd.Series(times, dtype="Int64"),
+            pl.Series(times),
+        ]
+        forms += [pa.array(times), pd.Series(times, dtype=object), (times - start) + 0.0]
+        forms += [[2**70 + int(k) for k in steps], np.uint64(2**63) + steps.astype(np.uint64)]
+        for time in forms:
+            assert train_of(GapKFold(5, gap, time)) == expected
+        wide = [step * 10**17 for step in steps.tolist()]  # whose differences leave 64 bits
+        assert train_of(GapKFold(5, gap, steps)) == train_of(GapKFold(5, int(gap) * 10**17, wide))
+
+    @pytest.mark.parametrize("form", [*REPRESENTATIONS, "time zone", "moments", "nanoseconds"])
+    def test_dates_are_dates_whatever_holds_them(self, form):
+        days = np.random.default_rng(2).integers(0, 40, N)
+        dates = [date(9999, 11, 1) + timedelta(int(day)) for day in days]
+        if form == "time zone":
+            time = pd.Series(pd.to_datetime(dates, utc=True)).dt.tz_convert("Asia/Tokyo")
+        elif form == "moments":
+            time = [datetime(day.year, day.month, day.day) for day in dates]
+        elif form == "nanoseconds":
+            time = pd.Timestamp("2020-01-01") + pd.to_timedelta(days, unit="D").as_unit("ns")
+        else:
+            time = REPRESENTATIONS[form](dates)
+        expected = train_of(GapKFold(5, 2, days))
+        for gap in (timedelta(2), pd.Timedelta(days=2.5), np.timedelta64(48, "h")):
+            assert train_of(GapKFold(5, gap, time)) == expected
+
+    def test_a_gap_has_nanoseconds(self):
+        time = np.arange(N).astype("M8[ns]")
+        assert train_of(GapKFold(5, pd.Timedelta(2, "ns"), time)) == train_of(GapKFold(5, 2))
+
+    def test_months_are_a_gap_between_months(self):
+        months = np.arange("2020-01", "2022-01", dtype="M8[M]")
+        assert train_of(GapKFold(5, np.timedelta64(2, "M"), months)) == train_of(GapKFold(5, 2))
+        assert train_of(GapKFold(5, timedelta(31), months)) == train_of(GapKFold(5, 1))
+        with pytest.raises(
+            ValueError, match="gap must be a duration of 0 or more, such as of days"
+        ):
+            train_of(GapKFold(5, np.timedelta64(1, "M"), months.astype("M8[D]")))
+
     def test_rows_of_a_group_in_the_window_are_not_trained_on(self):
         groups = np.arange(N) // 4
         folds = fold_numbers(GapKFold(5, gap=1), Y, groups)
@@ -288,8 +432,15 @@ class TestWindows:
             ({"gap": np.timedelta64(1, "D")}, "gap must be a number of 0 or more"),
             ({"gap": 1, "time": pd.date_range("2020", periods=N)}, "gap must be a duration"),
             ({"time": np.arange(3.0)}, "for each of 24 rows, got float64 of shape"),
-            ({"time": ["noon"] * N}, "a number or a date without time zone for each of 24 rows"),
+            ({"time": ["noon"] * N}, "a number or a date for each of 24 rows"),
+            ({"time": [False, True] * 12}, "a number or a date for each of 24 rows"),
+            ({"time": []}, "a number or a date for each of 24 rows"),
             ({"time": np.where(np.arange(N) == 3, np.nan, 1.0)}, "time is missing in row 3"),
+            ({"time": [1, 2, None] * 8}, "time is missing in row 2"),
+            ({"time": pd.Series([1, 2, None] * 8, dtype="Int64")}, "time is missing in row 2"),
+            ({"time": pd.Series([pd.NaT, *range(1, N)])}, "time is missing in row 0"),
+            ({"time": np.where(np.arange(N) == 3, np.inf, 1.0)}, "time is infinite in row 3"),
+            ({"gap": np.inf}, "gap must be a number of 0 or more, got inf"),
         ],
     )
     def test_what_is_no_time(self, options, message):

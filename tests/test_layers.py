@@ -27,7 +27,7 @@ FLOORS = [
         "_number_text",
         "_kernel_matrix",
     },
-    {"_speed", "_html", "_checks"},
+    {"_speed", "_html", "_checks", "_times"},
     {"kernels", "duplicates", "folds", "blocks"},
     {"units"},
     {"criteria"},

@@ -17,11 +17,14 @@ import sys
 import tracemalloc
 import warnings
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import skops.io
 from evaluated import evaluated
@@ -217,7 +220,13 @@ def test_splits_and_windows_are_saved_and_a_splitter_is_refused(tmp_path):
     model = KernelRegressor("linear", cv=KFold(3)).fit(X, Y)
     with pytest.raises(ModelFileError, match=r"the model holds sklearn.*KFold"):
         save_model(tmp_path / "m.skops", model, {})
-    for k, cv in enumerate([list(KFold(3).split(X)), GapKFold(3, 0.1, np.arange(len(X)) / 2)]):
+    days = pd.Series(pd.date_range("2020", periods=len(X)))
+    several = [list(KFold(3).split(X)), GapKFold(3, 0.1, np.arange(len(X)) / 2)]
+    several += [GapKFold(3, timedelta(1), [day.date() for day in days])]
+    several += [GapKFold(3, pd.Timedelta(days=1), of) for of in (days, days.dt.tz_localize("UTC"))]
+    several += [GapKFold(3, 1, held(range(len(X)))) for held in (pd.Series, pl.Series, pa.array)]
+    several += [GapKFold(3, 1, [2**70 + k for k in range(len(X))])]
+    for k, cv in enumerate(several):
         model = KernelRegressor("linear", cv=cv).fit(X, Y)
         save_model(tmp_path / f"m{k}.skops", model, {})
         loaded = load_model(tmp_path / f"m{k}.skops").model

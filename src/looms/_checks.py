@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -62,6 +63,43 @@ def in_another_order(X: Any, y: Any) -> bool:
     return len(X) == len(y) and bool(X.index.isin(y.index).all() and y.index.isin(X.index).all())
 
 
+def as_they_are(values: Any) -> AnyArray:
+    """Array of values, such as labels, of their own types if they come in a list.
+
+    Masked values are None.
+
+    Examples
+    --------
+    >>> as_they_are([1, "1"]).tolist()
+    [1, '1']
+    """
+    if isinstance(values, list | tuple):
+        return np.fromiter(values, dtype=object, count=len(values))
+    if isinstance(values, np.ma.MaskedArray):
+        cells = values.data.astype(object)
+        cells[np.ma.getmaskarray(values)] = None
+        return cells
+    return np.asarray(values)
+
+
+def value_numbers(values: AnyArray) -> AnyArray:
+    """(n,) number of each value, from 0, in the order of the sorted values, or in the order of
+    appearance if these cannot be sorted. TypeError for a list or the like.
+
+    Examples
+    --------
+    >>> value_numbers(np.array(["b", "a", "b"])), value_numbers(np.array(["b", 7], dtype=object))
+    (array([1, 0, 1]), array([0, 1]))
+    """
+    if values.dtype.kind in "biufmMSU":
+        return np.asarray(np.unique(values, return_inverse=True)[1])
+    known: Iterable[Any] = dict.fromkeys(values.tolist())
+    with suppress(TypeError):  # 1 and "1" are two, and neither is less
+        known = sorted(known)
+    numbers = {value: k for k, value in enumerate(known)}
+    return np.array([numbers[value] for value in values.tolist()], dtype=np.intp)
+
+
 def gaps_in(values: Any) -> AnyArray:
     """(n,) whether each value, such as a label, or any in its row, is None, NaN or NA."""
     array = np.asarray(values)
@@ -77,7 +115,10 @@ def gaps_in(values: Any) -> AnyArray:
 
 
 def _is_gap(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    unequal = value != value  # an array, if the value is one
+    return unequal is True or (unequal is not False and np.ndim(unequal) == 0 and bool(unequal))
 
 
 def check_target(y: Any) -> None:

@@ -9,14 +9,17 @@ nearest-neighbor rule.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from looms._checks import gaps_in, value_numbers
 from looms._typing import AnyArray, Array, Matrix
 
 __all__ = ["duplicate_groups"]
 
+_NUMBERS, _TEXT = "biuf", "USO"  # kinds of dtypes
 _BLOCK = 1 << 20  # values hashed at a time
 #: Columns that are compared first.
 _FIRST = 32
@@ -31,37 +34,95 @@ _PARTS = 4
 _NARROW = 50
 
 
-def duplicate_groups(X: Matrix) -> AnyArray:
+def duplicate_groups(X: Any) -> AnyArray:
     """Group number of each row; rows of a group are equal in every feature.
 
     Parameters
     ----------
-    X : (n, n_features) finite array or CSR matrix.
+    X : table of shape (n, n_features)
+        What ``fit`` takes: an array, lists, a sparse matrix, or a data frame of pandas or polars
+        with numbers, text and dates. Gaps are equal to each other. Of text by itself, such as
+        documents, each is a row.
 
     Returns
     -------
-    groups : (n,) integers, equal for rows that are equal in every feature. Rows are compared
-        by 64-bit hashes.
+    groups : (n,) integers from 0 in the order of the first rows, equal for rows that are equal in
+        every feature. Rows are compared by 64-bit hashes.
+
+    Raises
+    ------
+    TypeError
+        If ``X`` is no table, or holds lists and the like.
 
     Notes
     -----
-    O(n n_features), or the number of stored entries for sparse rows. Columns after the first 32
-    are read only for rows that agree in these.
+    O(n n_features), or the number of stored entries for sparse rows. Numeric columns after the
+    first 32 are read only for rows that agree in these.
 
     Examples
     --------
     >>> import numpy as np
-    >>> groups = duplicate_groups(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
-    >>> bool(groups[0] == groups[2]), bool(groups[0] == groups[1])
-    (True, False)
+    >>> duplicate_groups(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
+    array([0, 1, 0])
     """
+    X = numbered(X)
     groups = np.zeros(X.shape[0], dtype=np.intp)
     for n_columns in sorted({min(_FIRST, X.shape[1]), X.shape[1]}):
         alike = np.flatnonzero(np.bincount(groups)[groups] > 1)
         hashes = _row_hashes(X[:, :n_columns][alike], np.arange(n_columns))
         groups[alike] = len(groups) + np.unique(hashes, return_inverse=True)[1]
         groups = np.unique(groups, return_inverse=True)[1]
-    return np.asarray(groups)
+    first = np.unique(groups, return_index=True)[1]
+    return np.asarray(np.argsort(np.argsort(first))[groups])
+
+
+def numbered(X: Any) -> Matrix:
+    """Columns with a number for every distinct value; numeric columns are unchanged.
+
+    Returns
+    -------
+    X : (n, n_columns) array or CSR matrix, with equal rows where ``X`` has equal rows.
+
+    Raises
+    ------
+    TypeError
+        If ``X`` is no table, or holds lists and the like.
+    """
+    if sp.issparse(X) and X.ndim == 2:
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+    try:
+        if hasattr(X, "iloc"):
+            frame = X.to_frame() if X.ndim == 1 else X
+            columns = [np.asarray(frame.iloc[:, k]) for k in range(frame.shape[1])]
+        else:
+            values = np.asarray(X)
+            if isinstance(X, list | tuple) and values.dtype.kind in _TEXT:
+                values = np.asarray(X, dtype=object)  # in which 1 and "1" are two
+            values = values.reshape(len(values), -1)
+            if values.dtype.kind in _NUMBERS:
+                return values
+            columns = list(values.T)
+        return np.column_stack([_numbers(column) for column in columns])
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "X must be a table of numbers, text and dates: an array, lists of equal length, a "
+            f"sparse matrix or a data frame, got {type(X).__name__}: {error}."
+        ) from error
+
+
+def _numbers(column: AnyArray) -> Array:
+    """A column of numbers, or the numbers of its values, from 0, and -1 for gaps."""
+    if column.dtype.kind in _NUMBERS:
+        return column.astype(np.float64)
+    gaps = gaps_in(column)
+    numbers = np.full(len(column), -1.0)
+    # In the order of the values, not of the rows, by which columns are told apart.
+    numbers[~gaps] = value_numbers(column[~gaps])
+    return numbers
 
 
 def n_unexpected_duplicates(X: Matrix, groups: AnyArray) -> int:
@@ -104,7 +165,7 @@ def n_unexpected_duplicates(X: Matrix, groups: AnyArray) -> int:
     _, first, counts = np.unique(groups, return_index=True, return_counts=True)
     if n - len(first) < _SHARE * n:
         return 0
-    distinct = X[first]
+    distinct = numbered(X[first])
     if X.shape[1] <= _NARROW:
         distinct = _without_repeated_columns(distinct)
     d = distinct.shape[1]
@@ -168,7 +229,8 @@ def _row_hashes(X: Matrix, columns: AnyArray) -> AnyArray:
 
 def _hashes(values: Array, columns: AnyArray) -> AnyArray:
     """64-bit hash of each value in its column; zero for zeros, which sparse rows do not store."""
-    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
+    floats = np.ascontiguousarray(values, dtype=np.float64)
+    bits = np.where(floats == floats, floats, np.nan).view(np.uint64)  # one NaN of many
     return np.where(values == 0.0, np.uint64(0), _mixed(_mixed(bits) + _mixed(columns)))
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import chain
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from looms._checks import gaps_in
+from looms._checks import as_they_are, gaps_in, value_numbers
+from looms._times import Timeline, as_gap, as_times
 from looms._typing import AnyArray
 
 __all__ = ["GapKFold", "joined_groups"]
@@ -100,14 +100,17 @@ def fold_numbers(
 
 
 def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
-    """Group number of every row, (n,) from 0, in the order of the sorted labels, or in the order
-    of appearance if these are objects. If ``groups`` is None, each row is one.
+    """Group number of every row, (n,) from 0, in the order of the sorted labels, whatever holds
+    them. Labels that cannot be sorted, such as numbers and text, are in the order of appearance.
+    If ``groups`` is None, each row is one.
 
     Raises
     ------
     ValueError
         If there is not one label per row, a label is missing, all rows are in one group, or there
         are no groups for a splitter `cv` of groups.
+    TypeError
+        If a label is no plain value, but a list or the like.
 
     Examples
     --------
@@ -118,34 +121,38 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
         if splits_groups(cv):
             raise ValueError(f"cv={cv!r} splits groups: give groups, or a splitter of rows.")
         return np.arange(n)
-    if isinstance(groups, str):
+    numbers = _numbers_of_labels(groups, n, "groups")
+    if numbers.max() == 0:
         raise ValueError(
-            "groups takes the labels of the rows, not the name of a column: "
-            f"groups=table[{groups!r}]."
+            f"All rows are in one group, {as_they_are(groups)[0]!s}: holding it out leaves none to "
+            "train on. Drop groups, or give a finer one."
         )
-    labels = np.asarray(groups)
+    return numbers
+
+
+def _numbers_of_labels(given: Any, n: int, name: str) -> AnyArray:
+    """`group_numbers` of the labels that the argument of a name holds, also of a single group."""
+    if isinstance(given, str):
+        raise ValueError(
+            f"{name} takes the labels of the rows, not the name of a column: "
+            f"{name}=table[{given!r}]."
+        )
+    labels = as_they_are(given)
     if labels.shape != (n,):
         raise ValueError(
-            f"groups must hold one label per row, {n} of them, but has shape {labels.shape}."
+            f"{name} must hold one label per row, {n} of them, but has shape {labels.shape}."
         )
-    missing = gaps_in(groups)
+    missing = gaps_in(labels)
     if missing.any():
         raise ValueError(
-            f"groups has no label for {int(missing.sum())} of {n} rows, the first is row "
+            f"{name} has no label for {int(missing.sum())} of {n} rows, the first is row "
             f"{int(np.argmax(missing))}: give every row a group, its own if it belongs to "
             "no other."
         )
-    if labels.dtype == object:  # 1 and "1" are two, and neither is less
-        known: dict[Any, int] = {}
-        numbers = np.array([known.setdefault(label, len(known)) for label in labels.tolist()])
-    else:
-        numbers = np.unique(labels, return_inverse=True)[1]
-    if numbers.max() == 0:
-        raise ValueError(
-            f"All rows are in one group, {labels[0]!s}: holding it out leaves none to train on. "
-            "Drop groups, or give a finer one."
-        )
-    return np.asarray(numbers)
+    try:
+        return value_numbers(labels)
+    except TypeError as error:
+        raise TypeError(f"{name} must hold labels such as text or numbers: {error}.") from None
 
 
 def is_number_of_folds(cv: Any) -> bool:
@@ -164,8 +171,22 @@ def is_grouped(numbers: AnyArray) -> bool:
     return bool(np.bincount(numbers).max() > 1)
 
 
-def joined_groups(a: AnyArray, b: AnyArray) -> AnyArray:
+def joined_groups(a: Any, b: Any) -> AnyArray:
     """Group number of every row, (n,), where rows that share ``a`` or ``b`` are in one group.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n,)
+        Labels of the rows.
+
+    Returns
+    -------
+    groups : (n,) integers from 0, equal for rows of one group.
+
+    Raises
+    ------
+    ValueError
+        If there is not one label of either per row, or one is missing.
 
     Examples
     --------
@@ -173,7 +194,7 @@ def joined_groups(a: AnyArray, b: AnyArray) -> AnyArray:
     >>> joined_groups(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]))
     array([0, 0, 0, 1])
     """
-    a, b = (np.unique(labels, return_inverse=True)[1] for labels in (a, b))
+    a, b = (_numbers_of_labels(labels, len(a), name) for name, labels in (("a", a), ("b", b)))
     size = int(a.max()) + int(b.max()) + 2
     links = coo_array((np.ones(len(a)), (a, a.max() + 1 + b)), shape=(size, size))
     return np.asarray(np.unique(connected_components(links)[1][a], return_inverse=True)[1])
@@ -303,10 +324,13 @@ class GapKFold:
     n_splits : int, default=10
         Number of windows, each with about the same number of rows.
     gap : number or duration, default=0
-        Length of the gap on either side, in units of ``time``, or in rows without ``time``. Rows
-        with the same time as a row in the window are never trained on.
+        Length of the gap on either side, in units of ``time``, or in rows without ``time``; a
+        timedelta between dates. A row at just this distance is in the gap. Rows with the same time
+        as a row in the window are never trained on.
     time : array-like of shape (n_samples,) of numbers or dates, default=None
-        Time of each row; by default, the rows are in order of time.
+        Time of each row; by default, the rows are in order of time. Whole numbers, fractions and
+        dates are compared exactly. Of floats, such as 0.1, 0.2, ..., distances that are the gap up
+        to their rounding count as it.
 
     Notes
     -----
@@ -332,6 +356,13 @@ class GapKFold:
     n_splits: int = 10
     gap: Any = 0
     time: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State with times and gap as numbers or dates of numpy, which model files can hold."""
+        time = None if self.time is None else as_times(as_they_are(self.time))
+        if time is None or time.dtype == object:
+            time = self.time
+        return {"n_splits": self.n_splits, "gap": as_gap(self.gap), "time": time}
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Number of windows."""
@@ -359,34 +390,31 @@ class GapKFold:
             raise ValueError(
                 f"n_splits must be from 2 to the number of rows, {n}, got {self.n_splits!r}."
             )
-        time = np.arange(n) if self.time is None else np.asarray(self.time)
-        if time.shape != (n,) or time.dtype.kind not in "iufM":
+        given = np.arange(n) if self.time is None else as_they_are(self.time)
+        if given.shape == (n,) and (missing := gaps_in(given)).any():
+            raise ValueError(f"time is missing in row {int(np.argmax(missing))}.")
+        time = as_times(given)
+        if time is None or time.shape != (n,):
             raise ValueError(
-                f"time must hold a number or a date without time zone for each of {n} rows, got "
-                f"{time.dtype} of shape {time.shape}. If parts of the rows are fitted, sort the "
+                f"time must hold a number or a date for each of {n} rows, got "
+                f"{given.dtype} of shape {given.shape}. If parts of the rows are fitted, sort the "
                 "rows by time and omit the argument time."
             )
-        if (time != time).any():
-            raise ValueError(f"time is missing in row {int(np.argmax(time != time))}.")
-        dates, gap = time.dtype.kind == "M", self.gap
-        if dates and not isinstance(gap, np.timedelta64) and gap == 0:
-            gap = timedelta(0)
-        proper = isinstance(gap, Real | timedelta)
-        if not (proper and isinstance(gap, timedelta | np.timedelta64) == dates and gap >= gap * 0):
-            raise ValueError(
-                f"gap must be {'a duration' if dates else 'a number'} of 0 or more, got {gap!r}."
-            )
-        length = np.timedelta64(gap) if dates else gap
-        time = time if dates else time.astype(np.float64)
-        for window in np.array_split(np.argsort(time, kind="stable"), self.n_splits):
-            first, last = time[window].min(), time[window].max()
-            out = (time >= first - length) & (time <= last + length)
-            if groups is not None:
-                out |= np.isin(groups, np.asarray(groups)[window])
+        if time.dtype.kind == "f" and not np.isfinite(time).all():
+            raise ValueError(f"time is infinite in row {int(np.argmin(np.isfinite(time)))}.")
+        numbers = None if groups is None else _numbers_of_labels(groups, n, "groups")
+        order = np.argsort(time, kind="stable")
+        timeline = Timeline.of(time[order], self.gap)
+        for places in np.array_split(np.arange(n), self.n_splits):
+            window, out = order[places], np.zeros(n, dtype=bool)
+            out[order[timeline.around(places[0], places[-1])]] = True
+            if numbers is not None:
+                out |= np.isin(numbers, numbers[window])
             if out.all():
+                first, last = (str(time[row]) for row in window[[0, -1]])
                 raise ValueError(
-                    f"The window from {first} to {last}, its groups and a gap of {gap} on either "
-                    "side leave no rows to train on: give a smaller gap, smaller groups, or more "
-                    "windows."
+                    f"The window from {first} to {last}, its groups and a gap of {self.gap} on "
+                    "either side leave no rows to train on: give a smaller gap, smaller groups, or "
+                    "more windows."
                 )
             yield np.flatnonzero(~out), np.sort(window)

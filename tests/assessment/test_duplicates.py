@@ -10,8 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from looms import DuplicatesWarning, KernelClassifier
 from looms.assessment import assess, compare
-from looms.assessment._experiment import numbered
-from looms.duplicates import duplicate_groups, n_unexpected_duplicates
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
 
 NEAREST = KNeighborsClassifier(1)
 

@@ -7,7 +7,11 @@ import pandas as pd
 import pytest
 
 from looms import KernelClassifier
+from looms.cli._options import Columns, Source
+from looms.cli._prepare import prepare_file
+from looms.cli._request import ModelRequest
 from looms.diagnostics import influence
+from looms.folds import group_numbers
 from looms.model_files import load_model
 
 
@@ -44,6 +48,17 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures)
     assert scores.kind in result.stdout
     assert scores["balanced_accuracy"] < 0.6
     assert "--groups patient" in looms("show", "m.skops").stdout
+
+
+@pytest.mark.parametrize("kind", ["number", "text"])
+def test_groups_of_a_file_are_numbered_as_in_python(visits, kind):
+    table = pd.read_csv(visits)
+    if kind == "number":
+        table["patient"] = table["patient"].str[1:].astype(int)
+        table.to_csv(visits, index=False)
+    prepared = prepare_file(Source(file=visits), Columns("ill"), ModelRequest(groups="patient"))
+    expected = group_numbers(table["patient"], len(table))
+    np.testing.assert_array_equal(group_numbers(prepared.groups, len(table)), expected)
 
 
 @pytest.mark.slow

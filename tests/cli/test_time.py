@@ -91,6 +91,21 @@ def test_rows_keep_their_numbers_in_the_file(demand):
     np.testing.assert_array_equal(table["price"][prepared.rows - 1], prices)
 
 
+@pytest.mark.parametrize("kind", ["whole numbers", "dates"])
+def test_times_that_floats_would_round_are_told_apart(tmp_path, capsys, kind):
+    order = np.random.default_rng(3).permutation(N)
+    times = 1_700_000_000_000_000_000 + order
+    path = tmp_path / "fast.parquet"
+    frame = pd.DataFrame({"ns": times, "x": order * 1.0, "y": order + 0.5})
+    if kind == "dates":
+        frame["ns"] = pd.to_datetime(frame["ns"])
+    frame.to_parquet(path)
+    prepared = prepare_file(Source(file=path), Columns("y"), ModelRequest(time="ns"))
+    assert prepared.groups is None
+    assert "held out together" not in capsys.readouterr().err
+    np.testing.assert_array_equal(prepared.target.y, np.arange(N) + 0.5)
+
+
 @pytest.mark.slow
 def test_rows_of_one_time_are_held_out_together(looms, fit, demand):
     table = pd.read_csv(demand)

@@ -21,10 +21,10 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
-from looms._checks import check_known, some_of
+from looms._checks import as_they_are, check_known, some_of
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import AnyArray, Array
 from looms.assessment._bootstrap632 import KNOWN, check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
 from looms.assessment._scoring import all_scores, default_scoring
@@ -38,7 +38,7 @@ from looms.assessment._split_run import (
 )
 from looms.assessment._splits import WHOLE, Rows, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
-from looms.duplicates import duplicate_groups, n_unexpected_duplicates
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
 from looms.estimators import DuplicatesWarning
 from looms.estimators._fit_routing import check_groups, fit_arguments, route, takes_weights
 from looms.estimators._in_pipelines import parts_of
@@ -115,11 +115,11 @@ class Experiment:
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
             check_defined(scorers, y)
-        labels = None if groups is None else np.asarray(groups)
+        labels = None if groups is None else as_they_are(groups)
         units = group_numbers(groups, len(y))
         check_groups(estimator, labels)  # also raises if routing is undecided
         if duplicates == "group":
-            units = joined_groups(units, duplicate_groups(numbered(X)))
+            units = joined_groups(units, duplicate_groups(X))
         splits = plan(
             y,
             method=method,
@@ -263,7 +263,7 @@ class Experiment:
             y=self.y,
             scorers=self.scorers,
             sample_weight=self.weight,
-            groups=self.groups,
+            groups=None if self.groups is None else group_numbers(self.groups, len(self.y)),
             route=None if self.weight is None and self.groups is None else route(self.estimator),
             design=self.design(),
             format=FORMAT,
@@ -286,35 +286,6 @@ class Experiment:
             **self.design(),
         }
         return Store(folder, key, about, package_versions(self.estimator, self.scorers))
-
-
-def numbered(X: Any) -> Matrix:
-    """Columns with a number for every distinct value; numeric columns are unchanged.
-
-    Returns
-    -------
-    X : (n_samples, n_columns) array or CSR matrix, with equal rows where ``X`` has equal rows.
-    """
-    if sparse.issparse(X):
-        X = X.tocsr(copy=True)
-        X.sum_duplicates()
-        return X
-    if hasattr(X, "iloc"):
-        frame = X.to_frame() if X.ndim == 1 else X
-        columns = [np.asarray(frame.iloc[:, k]) for k in range(frame.shape[1])]
-    else:
-        values = np.asarray(X)
-        values = values.reshape(len(values), -1)
-        if values.dtype.kind in "biuf":
-            return values.astype(np.float64)
-        columns = list(values.T)
-    # In the order of the values, not of the rows, by which columns are told apart.
-    return np.column_stack(
-        [
-            column if column.dtype.kind in "biuf" else np.unique(column.astype(str), False, True)[1]
-            for column in columns
-        ]
-    ).astype(np.float64)
 
 
 def checked_weights(sample_weight: Any, estimator: Any, n_samples: int) -> Array | None:

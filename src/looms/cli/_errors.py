@@ -49,6 +49,7 @@ _WORDS = {
     "cv=GapKFold()": "--time",
     " with criterion='error' does not admit": " does not admit",
     "groups=looms.duplicates.duplicate_groups(X)": "--duplicates group",
+    " If the model leaves out columns of a table, X is model.preprocessor_.transform(table).": "",
     " to keep.": " for --id or --keep.",
     "looms.assess": "looms assess",
     "evaluate(nested=False)": "--no-evaluate",

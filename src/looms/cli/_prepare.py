@@ -125,19 +125,24 @@ def no_target(path: Path, X: Features) -> InputError:
 
 
 def labels_of_groups(path: Path, X: Features, name: str | None) -> AnyArray | None:
-    """(n_rows,) labels of a column as text."""
+    """(n_rows,) labels of a column: whole numbers, which have an order, or text."""
     advice = "label", "give every row a group, one of its own if it belongs to no other"
     column = _whole_column(path, X, "--groups", name, *advice)
-    return None if column is None else text(column)
+    if column is None or column.dtype.kind in "iu":
+        return None if column is None else column.to_numpy()
+    return text(column)
 
 
 def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
-    """(n_rows,) numbers of a column, dates as days; refuses text, and a single time."""
+    """(n_rows,) times in a column, exact whole numbers, other numbers, or dates as days; refuses
+    text, and a single time."""
     column = _whole_column(path, X, "--time", name, "time", "leave these rows out")
     if column is None:
         return None
     with as_messages():
         kinds, values, _ = read_column(column, name)
+    if kinds == ("category",) and column.astype(str).str.fullmatch(r"[+-]?[0-9]+").all():
+        return np.array([int(cell) for cell in column], dtype=object)  # more digits than of floats
     if kinds == ("category",) or len(kinds) != 1:
         cell = f"{str(column.iloc[0])!r} in {row_name(column, 0)}"
         why = f"holds {cell}, which is neither a number nor a date"
@@ -146,7 +151,7 @@ def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
         elif len(kinds) > 1:
             why = "has dates in which either number may be the day"
         raise InputError(f"{path}: --time {name} {why}; write dates as 2021-12-31, or numbers")
-    return values
+    return column.to_numpy() if column.dtype.kind in "iuM" else values
 
 
 def weights_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:

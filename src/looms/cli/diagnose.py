@@ -16,7 +16,6 @@ from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count, score_text
-from looms.assessment._experiment import numbered
 from looms.cli._errors import InputError
 from looms.cli._model import IN_FILE, Fitted, fitting, load, rows_for
 from looms.cli._options import Bounds, Column, Reading, command
@@ -37,7 +36,7 @@ from looms.cli._progress import Meter
 from looms.diagnostics._goodness_of_fit import GoodnessOfFit, least_replicates
 from looms.diagnostics._problem import classes_and_labels
 from looms.diagnostics._statistics import Deviance, ExcessError, Influence
-from looms.duplicates import duplicate_groups, n_unexpected_duplicates
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
 from looms.tables._target import target_of
 
 #: Largest number of influential rows on the screen; the CSV file has all.

@@ -93,7 +93,9 @@ class DuplicatesWarning(UserWarning):
     """Many rows are duplicates of others, so held-out scores are optimistic.
 
     The duplicates of a held-out row stay in the training set. Drop them, or hold equal rows out
-    together with ``groups=looms.duplicates.duplicate_groups(X)``.
+    together with ``groups=looms.duplicates.duplicate_groups(X)``. If a model of tables leaves out
+    columns, such as identifiers, rows may be equal in the others: then ``X`` is
+    ``model.preprocessor_.transform(table)``.
 
     Examples
     --------
@@ -238,7 +240,8 @@ def remark_on_duplicates(X: Matrix) -> str | None:
         f"{n} of {len(groups)} rows are duplicates of other rows, equal in every feature. A "
         "held-out row still has its duplicates in the training set, so held-out scores are "
         "optimistic and tuning overfits. Drop them, or hold them out together: "
-        "groups=looms.duplicates.duplicate_groups(X)."
+        "groups=looms.duplicates.duplicate_groups(X). If the model leaves out columns of a table, "
+        "X is model.preprocessor_.transform(table)."
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from looms._checks import as_they_are
 from looms._typing import AnyArray, Array, Matrix
 from looms._version import __version__
 from looms._words import count, row_name
@@ -262,7 +263,7 @@ class Facts:
         model, groups = self.model, self.groups
         if not (self.few and model.closed):
             return None
-        labels = model.units.clusters if groups is None else np.asarray(groups)
+        labels = model.units.clusters if groups is None else as_they_are(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
             return None
         criterion = chosen_criterion(model.closed.fitted)

@@ -1,0 +1,171 @@
+"""Times of rows, and a gap between them, without rounding that decides which are within it.
+
+Whole numbers, fractions and dates are compared exactly, floats up to the rounding that they have
+been through.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from datetime import UTC, date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any, Self
+
+import numpy as np
+
+from looms._typing import AnyArray
+
+#: Machine epsilons that a float may be off by: of 3 * 0.1, or of dates as days with fractions.
+_EPSILONS = 8
+#: Units of dates: months have no fixed length.
+_UNITS = {"M": ("months", Fraction(1)), "Y": ("months", Fraction(12))} | {
+    unit: ("seconds", Fraction(seconds))
+    for unit, seconds in {"W": 604800, "D": 86400, "h": 3600, "m": 60, "s": 1}.items()
+}
+_UNITS |= {
+    unit: ("seconds", Fraction(1, 1000**k))
+    for k, unit in enumerate(["ms", "us", "ns", "ps", "fs", "as"], 1)
+}
+
+
+def as_times(values: AnyArray) -> AnyArray | None:
+    """Numbers or dates without rounding; None if the values are neither.
+
+    Arrays stay as they are. Objects become dates of numpy, in UTC if they have a time zone, and
+    integers or floats; fractions, and whole numbers beyond 64 bits, stay objects.
+    """
+    if values.dtype.kind in "iufM":
+        return values.astype(np.float64) if values.dtype.char == "g" else values
+    cells = values.tolist() if values.ndim == 1 and values.dtype == object else []
+    if not cells or any(isinstance(cell, bool) for cell in cells):
+        return None
+    if all(isinstance(cell, Integral) for cell in cells):
+        whole = np.array([int(cell) for cell in cells], dtype=object)
+        return whole.astype(np.int64) if abs(whole).max() < 2**63 else whole
+    if all(isinstance(cell, Rational | Decimal) for cell in cells):
+        return np.array([Fraction(cell) for cell in cells], dtype=object)
+    if all(isinstance(cell, Real | Decimal) for cell in cells):
+        return np.array([float(cell) for cell in cells])
+    if not all(isinstance(cell, date | np.datetime64) for cell in cells):
+        return None
+    if len({getattr(cell, "tzinfo", None) is None for cell in cells}) > 1:
+        return None
+    moments = [_moment(cell) for cell in cells]
+    coarse = [moment.astype("M8[us]") for moment in moments]  # which reach further
+    return np.array(coarse if coarse == moments else moments)
+
+
+def _moment(cell: Any) -> np.datetime64:
+    if hasattr(cell, "to_datetime64"):  # of pandas, in UTC and with nanoseconds
+        return np.datetime64(cell.to_datetime64())
+    if getattr(cell, "tzinfo", None) is not None:
+        cell = cell.astimezone(UTC).replace(tzinfo=None)
+    return np.datetime64(cell)
+
+
+def as_gap(gap: Any) -> Any:
+    """A duration of Python or pandas as one of numpy; any other gap as it is."""
+    if hasattr(gap, "to_timedelta64"):  # of pandas, with nanoseconds
+        return gap.to_timedelta64()
+    if isinstance(gap, timedelta):
+        return np.timedelta64(gap // timedelta(microseconds=1), "us")
+    return gap
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Times in increasing order, and a gap in the same unit.
+
+    Attributes
+    ----------
+    times : n numbers.
+    gap : 0 or more.
+    errors : largest relative errors of the times and of the gap.
+
+    Examples
+    --------
+    >>> Timeline.of(np.array([0.1, 0.2, 0.3, 0.4]), 0.1).around(2, 2)  # 0.3 - 0.1 is less than 0.2
+    slice(1, 4, None)
+    """
+
+    times: list[Any]
+    gap: Fraction
+    errors: tuple[Fraction, Fraction]
+
+    @classmethod
+    def of(cls, times: AnyArray, gap: Any) -> Self:
+        """Timeline of times in order, as `as_times` gives them, and a gap.
+
+        Raises
+        ------
+        ValueError
+            If the gap is not a number of 0 or more, or of dates a duration.
+        """
+        errors = _error(times), _error(np.asarray(gap))
+        if times.dtype.kind != "M":
+            number = _number(gap)
+            if number is None or number < 0:
+                raise ValueError(f"gap must be a number of 0 or more, got {gap!r}.")
+            return cls(times.tolist(), number, errors)
+        (kind, unit), (own, length) = _unit(times.dtype), _duration(gap)
+        if kind == "months" != own:
+            times, (kind, unit) = times.astype("M8[D]"), _UNITS["D"]
+        if kind != own or length < 0:
+            raise ValueError(f"gap must be a duration of 0 or more, such as of days, got {gap!r}.")
+        return cls(times.astype(np.int64).tolist(), length / unit, errors)
+
+    def around(self, first: int, last: int) -> slice:
+        """Places of the times from the gap before the first to the gap after the last place."""
+        start, end = (Fraction(self.times[place]) for place in (first, last))
+        return slice(
+            bisect_left(self.times, start - self._reach(start)),
+            bisect_right(self.times, end + self._reach(end)),
+        )
+
+    def _reach(self, time: Fraction) -> Fraction:
+        """The gap and what rounding may have added to the distance of a time so far from this."""
+        of_times, of_gap = self.errors
+        return self.gap + of_times * (abs(time) + self.gap) + of_gap * self.gap
+
+
+def _error(values: AnyArray) -> Fraction:
+    """Largest relative error of numbers: 0 unless they are floats, and not all whole numbers."""
+    if values.dtype.kind != "f":
+        return Fraction(0)
+    epsilon = np.finfo(values.dtype).eps
+    if (values == np.rint(values)).all() and (np.abs(values) * epsilon <= 2).all():
+        return Fraction(0)
+    return _EPSILONS * Fraction(float(epsilon))
+
+
+def _number(gap: Any) -> Fraction | None:
+    """The gap as it is; None if it is no finite number."""
+    if isinstance(gap, np.timedelta64) or not isinstance(gap, Real | Decimal):
+        return None
+    try:
+        if isinstance(gap, Integral):
+            return Fraction(int(gap))
+        return Fraction(gap if isinstance(gap, Rational | Decimal) else float(gap))
+    except (ValueError, OverflowError):  # NaN, or infinite
+        return None
+
+
+def _unit(dtype: Any) -> tuple[str, Fraction]:
+    """Unit of dates or durations, in months or in seconds."""
+    name, count = np.datetime_data(dtype)
+    kind, length = _UNITS.get(name, ("", Fraction(0)))
+    return kind, count * length
+
+
+def _duration(gap: Any) -> tuple[str, Fraction]:
+    """The gap in months or in seconds; of no kind if it is not a duration."""
+    if isinstance(gap, Real) and gap == 0:
+        return "seconds", Fraction(0)
+    gap = as_gap(gap)
+    if not isinstance(gap, np.timedelta64) or np.isnat(gap):
+        return "", Fraction(0)
+    kind, length = _unit(gap.dtype)
+    return kind, int(gap.astype(np.int64)) * length
