@@ -60,6 +60,11 @@ def register_converters() -> None:
     of tables takes one tensor, the columns in the order of the fit, with NaN for gaps: all of them
     are to be numbers, and columns of text or dates are refused by name.
 
+    Estimators of scikit-learn among the candidates are converted by skl2onnx. Before a graph is
+    given out, it and those of the candidates run on some rows, in onnxruntime if it is installed,
+    else in onnx; ValueError names the candidate that differs from the fitted one by more than
+    rounding. Classifiers without ``predict_proba`` are refused.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
