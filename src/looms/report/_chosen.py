@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from looms.calibration._calibrators import class_probabilities
-from looms.estimators._encoding import is_positive_first
+from looms.estimators._encoding import decides_one_class, is_positive_first
 from looms.kernels._names import is_estimator
 from looms.report.model import Model, parameter_name
 from looms.report.text import words
@@ -92,8 +92,7 @@ def chosen(model: Model) -> dict[str, Any]:
         "n_support": model.n_support,
         "threshold": model.threshold if len(model.classes) == 2 else None,
         "probability": _probability_of_threshold(model),
-        "one_class": len(model.classes) == 2
-        and bool(np.abs(model.threshold) > 2**9 * np.abs(outputs).max()),
+        "one_class": len(model.classes) == 2 and decides_one_class(model.threshold, outputs),
         "criterion_value": tuning and tuning.value,
         "criterion_error": tuning and tuning.standard_error,
         "n_evaluations": tried[fitted.best_index_].n_evaluations if tuning and tried else None,
