@@ -245,6 +245,7 @@ def test_the_rest_of_a_group_is_held_out_together(options):
         ([3, 5, 3], "row 3 more than once"),
         ([0.5], "indices or a mask"),
         (pd.Index([1, 2]), "labels of an index"),
+        (["r1"], "labels of an index"),
         ([[1, 2]], "indices or a mask"),
         (np.ones(N - 1, dtype=bool), f"has {N} rows"),
         (np.arange(N), "leaves 0 of"),
