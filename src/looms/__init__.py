@@ -4,13 +4,15 @@ One factorization of a kernel model gives the exact leave-one-out prediction of 
 looms uses these predictions to tune kernels, hyper-parameters and thresholds.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
 
-from looms._version import __version__
-
+# The command line imports this before it can tell of an interruption, so nothing slow is imported.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from looms import assessment as assessment
     from looms import calibration as calibration
     from looms import conformal as conformal
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from looms import svm as svm
     from looms import tables as tables
     from looms import threshold as threshold
+    from looms._version import __version__
     from looms.assessment import assess, compare
     from looms.estimators import (
         BoundWarning,
@@ -83,22 +86,27 @@ __all__ = [
 _HOMES = {
     "HeldOut": "held_out",
     "Scores": "scores",
+    "__version__": "_version",
     "assess": "assessment",
     "check": "report.check",
     "compare": "assessment",
     "load": "model_files",
 }
 
-#: Modules that ``import looms`` makes available, each imported when it is first used.
-_ROOMS = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
+
+def _rooms() -> set[str]:
+    """Modules that ``import looms`` makes available, each imported when it is first used."""
+    from pkgutil import iter_modules
+
+    return {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used; `looms --help` needs none of them."""
-    if name in _ROOMS:
-        value: Any = import_module(f"looms.{name}")
-    elif name in __all__:
-        value = getattr(import_module(f"looms.{_HOMES.get(name, 'estimators')}"), name)
+    if name in __all__:
+        value: Any = getattr(import_module(f"looms.{_HOMES.get(name, 'estimators')}"), name)
+    elif not name.startswith("_") and name in _rooms():
+        value = import_module(f"looms.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value  # so that it is looked up here once
@@ -106,4 +114,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ROOMS])
+    return sorted([*__all__, *_rooms()])

@@ -14,7 +14,7 @@ from looms._scores import score_with_error
 from looms._words import score_text, with_error
 from looms.cli.fit import certified
 from looms.estimators._candidates import CandidatesRegressor
-from looms.model_files import load_model
+from looms.model_files import load_model, save_model
 
 
 @pytest.fixture
@@ -79,6 +79,22 @@ def test_a_certificate_that_is_cut_short_leaves_the_model(fit, replicates, monke
     assert result.exit_code == (130 if failure is KeyboardInterrupt else 1)
     assert "the model is in m.skops, without a certificate" in result.stderr
     assert not hasattr(load_model("m.skops").model.model_, "certificate_")
+
+
+@pytest.mark.parametrize("written", [True, False])
+@pytest.mark.slow
+def test_an_interrupted_fit_says_if_its_model_is_in_the_file(fit, replicates, monkeypatch, written):
+    def interrupted(*arguments):
+        if written:
+            save_model(*arguments)
+        raise KeyboardInterrupt
+
+    assert fit(replicates, "-t", "c", "-c", "linear", "-o", "m.skops").exit_code == 0
+    monkeypatch.setattr("looms.cli.fit.save_model", interrupted)
+    result = fit(replicates, "-t", "c", "-c", "linear", "-o", "m.skops", "--force")
+    assert result.exit_code == 130
+    assert ("the model is in m.skops" in result.stderr) == written
+    assert result.stderr.endswith("Interrupted.\n")
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,32 @@ def test_without_typer_the_message_names_the_extra(module):
     assert 'not installed: pip install ".[cli]"' in result.stderr
 
 
+#: The module whose import is interrupted, as an import hook sees it.
+IMPORTING = """
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from looms.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "looms.cli._errors", "looms.cli.fit", "sklearn"])
+def test_interrupts_of_imports(module):
+    result = run("fit", "t.csv", "-t", "y", code=IMPORTING.format(module=module))
+    assert result.returncode == 130
+    assert result.stderr == "Interrupted.\n"
+
+
+def test_little_is_imported_before_interrupts_are_caught():
+    code = "import sys; before = {*sys.modules}; import looms.cli; print(*{*sys.modules} - before)"
+    imported = {name.partition(".")[0] for name in run(code=code).stdout.split()}
+    assert imported <= {"looms", "importlib", "warnings", "_weakrefset", "weakref", "__future__"}
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_interrupt(tmp_path):
     """Ctrl-C while the optimizer runs: code 130, one line, nothing written."""

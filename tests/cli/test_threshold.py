@@ -132,3 +132,16 @@ def test_a_positive_class_of_most_rows_is_warned_of(fit, pets):
         result = fit(pets, "--drop", "indoors", "-t", *options, "-o", "m.skops", "--force")
         assert result.exit_code == 0, result.stderr
         assert "positive class" not in result.stderr
+
+
+@pytest.mark.slow
+def test_of_a_threshold_that_no_output_reaches_predictions_say_so(looms, fit):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=60), "y": np.where(np.arange(60) % 5, "no", "yes")})
+    table.to_csv("t.csv", index=False)
+    options = ("-c", "linear", "--calibration", "isotonic", "-o", "m.skops")
+    for threshold, told in (("0.9999", True), ("balanced", False)):
+        result = fit("t.csv", "-t", "y", *options, "--threshold", threshold, "--force")
+        assert result.exit_code == 0, result.stderr
+        note = "the model predicts one class for all rows: no output has the probability"
+        assert (note in " ".join(looms("predict", "m.skops", "t.csv").stderr.split())) == told

@@ -172,6 +172,19 @@ def test_weights_below_a_thousandth_are_zero(share, kept):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("combine", ["stack", "best"])
+def test_weights_are_told_where_one_candidate_has_them_all(combine):
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    kernels = ["linear", RBF(1e4)]  # the second is no use
+    model = CandidatesRegressor(kernels, combine=combine).fit(rows, rows[:, 0])
+    assert len(model.members_) == 1
+    if combine == "stack":
+        assert_array_equal(model.candidate_weights_, [1.0, 0.0])
+        assert_array_equal(model.without([0]).candidate_weights_, [1.0, 0.0])
+    else:
+        assert model.candidate_weights_ is None
+
+
 def test_of_equal_candidates_the_simplest():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
@@ -223,10 +236,7 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
     errors = [np.mean((Y - f) ** 2) for f in outputs]
     assert_allclose([each.loss for each in own], errors, rtol=1e-6)
     weights = stacking_weights(Y, outputs, np.ones(len(Y)), labeled=False)
-    shares = stack.candidate_weights_
-    if shares is None:  # of a single machine
-        shares = np.eye(2)[stack.best_index_]
-    assert_allclose(shares, weights, atol=1e-5)
+    assert_allclose(stack.candidate_weights_, weights, atol=1e-5)
     if nested:
         rows, tested = next(iter(outer)), outer.tested_by[0]
         rest = np.delete(np.arange(len(Y)), rows)

@@ -749,6 +749,8 @@ class TestTarget:
             assert (changed.predict(X[90:]) >= 0).all()
         with pytest.raises(ValueError, match="of nonnegative targets does not admit"):
             model.with_rows(X[90:], -1 - y[90:])
+        with pytest.raises(ValueError, match=r"y has no value in 2 of 2 rows, the first is row 0"):
+            model.with_rows(X[:2], [np.nan, np.nan])
 
     def test_targets_below_zero_stay_as_they_are(self):
         y = NUMBERS - NUMBERS.mean()

@@ -245,6 +245,7 @@ def test_the_rest_of_a_group_is_held_out_together(options):
         ([3, 5, 3], "row 3 more than once"),
         ([0.5], "indices or a mask"),
         (pd.Index([1, 2]), "labels of an index"),
+        (["r1"], "labels of an index"),
         ([[1, 2]], "indices or a mask"),
         (np.ones(N - 1, dtype=bool), f"has {N} rows"),
         (np.arange(N), "leaves 0 of"),
@@ -340,3 +341,14 @@ def test_a_row_that_leaves_and_comes_back_changes_nothing(combine, tmp_path):
         assert_allclose(again.predict_proba(X), probabilities, atol=1e-9)
     assert_array_equal(ours.candidate_weights_, whole.candidate_weights_)
     assert not ours.fit(X, LABELS)._rule_kept
+
+
+@pytest.mark.parametrize("set_since", [{"kernel": "linear", "mu": 9.0}, {"fit_intercept": False}])
+def test_parameters_set_after_the_fit_change_no_rows(set_since):
+    model = KernelRegressor(mu=1e-2).fit(X, Y)
+    fewer, more = model.without(ROWS), model.with_rows(X[:3], Y[:3])
+    model.set_params(**set_since)
+    assert_array_equal(model.without(ROWS).predict(X), fewer.predict(X))
+    assert_array_equal(model.with_rows(X[:3], Y[:3]).predict(X), more.predict(X))
+    model.set_params(kernel="precomputed")  # features are taken all the same
+    assert_array_equal(model.with_rows(X[:3], Y[:3]).predict(X), more.predict(X))

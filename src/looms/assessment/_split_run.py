@@ -141,7 +141,7 @@ def chosen_by(model: Any, fitted: Any) -> dict[str, Value]:
         criterion = table["criterion"][best] if "criterion" in table else str(fitted.criterion)
         values = {"kernel": table["kernel"][best], "criterion": criterion, **table["params"][best]}
         shares = getattr(fitted, "candidate_weights_", None)
-        if shares is not None:
+        if shares is not None and np.count_nonzero(shares) > 1:
             taken = np.flatnonzero(shares).tolist()
             names = {k: f"{table['kernel'][k]}, {table['criterion'][k]}" for k in taken}
             values = {"kernel": " + ".join(names.values())}

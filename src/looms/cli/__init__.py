@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from looms._optional import command_for
+# Nothing slow is imported before `main` can tell of an interruption.
 
 
 def main() -> None:
@@ -30,15 +30,23 @@ def main() -> None:
         print(f"Error: {message}", file=sys.stderr)  # noqa: T201
         sys.exit(1)
     try:
+        _run()
+    except KeyboardInterrupt:  # in an import; commands report theirs
+        print("Interrupted.", file=sys.stderr)  # noqa: T201
+        sys.exit(130)
+
+
+def _run() -> None:
+    try:
         from looms.cli._app import app
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("looms"):
             raise
+        from looms._optional import command_for
+
         message = f"the command line needs {error.name}, which is not installed"
         print(f"Error: {message}: {command_for('cli')}", file=sys.stderr)  # noqa: T201
         sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
     app(prog_name="looms")
 
 

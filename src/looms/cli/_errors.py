@@ -76,6 +76,16 @@ class InputError(ValueError):
 
 
 @contextmanager
+def interruptible() -> Iterator[None]:
+    """End the program with "Interrupted." on Ctrl-C."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        say(f"Interrupted. {interrupt}".strip())
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
 def reported() -> Iterator[None]:
     """End the program with one line instead of a traceback.
 
@@ -83,16 +93,14 @@ def reported() -> Iterator[None]:
     errors and for errors with another error as their cause.
     """
     try:
-        yield
-        sys.stdout.flush()
+        with interruptible():
+            yield
+            sys.stdout.flush()
     except typer.Exit:
         raise
     except BrokenPipeError:  # whoever read our output had enough
         _drop_output()
         raise typer.Exit(OTHER) from None
-    except KeyboardInterrupt as interrupt:
-        say(f"Interrupted. {interrupt}".strip())
-        raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         traceback, code = os.environ.get("LOOMS_TRACEBACK"), OTHER
         if error.__cause__ is not None and traceback:

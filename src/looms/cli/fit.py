@@ -146,51 +146,65 @@ def fit(
             if new.y is None:
                 raise no_target(test, new.X)
         saved = train(model, prepared, request, not no_evaluate, False, columns, source)
-        save_model(output, saved.model, saved.metadata)  # before what may fail
         more: dict[str, Any] = {}
-        with _kept(f"{output}, without a certificate"):
+        with _kept(output) as missing:
+            save_model(output, saved.model, saved.metadata)  # before what may fail
             if new is not None and test is not None:
                 check_numbers(saved, new)
                 predictions, of_test, baselines = scored(saved, new, test, f"{test.name}: ")
                 n_rows = len(predictions.predicted)
                 more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
             certificate = certified(saved, prepared.blocks, certify)
-        if certificate is not None:
-            save_model(output, saved.model, saved.metadata)
-            if certificate.holds:  # otherwise it is among the cautions
+            if certificate is not None:
+                save_model(output, saved.model, saved.metadata)
+            missing.clear()
+            if certificate is not None and certificate.holds:  # otherwise it is among the cautions
                 note(str(certificate))
-    with _kept(str(output)):
-        facts = facts_of(saved, prepared)
-        if report is not None:  # before printing, to a pipe that may close
-            write_report(report, facts)
-        if metric:
-            scores = scores_of(saved.last)
-            classes = saved.classes if saved.is_classifier else None
-            of_metrics = judged(scores, scorers, classes)
-            more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
-        if json:
-            show_json(facts.summary | plain(more))
-        else:
-            show_choice(saved, facts)
-            if test is not None:
-                rows = f"{test.name}, {count(n_rows, 'row')}"
-                show_scores({rows: of_test}, baselines, len(saved.classes))
-            for name, shown in more.get("metrics", {}).items():
-                text = score_with_error(name, shown["value"], shown["standard_error"])
-                console().print(f"{name}: {text}")
-        show_cautions(cautions_of_fit(facts.model, facts.remarks))
-        note(choice_of(saved, facts))
-    note(f"the model is in {output}")
+            facts = facts_of(saved, prepared)
+            if report is not None:  # before printing, to a pipe that may close
+                write_report(report, facts)
+            if metric:
+                scores = scores_of(saved.last)
+                classes = saved.classes if saved.is_classifier else None
+                of_metrics = judged(scores, scorers, classes)
+                more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
+            if json:
+                show_json(facts.summary | plain(more))
+            else:
+                show_choice(saved, facts)
+                if test is not None:
+                    rows = f"{test.name}, {count(n_rows, 'row')}"
+                    show_scores({rows: of_test}, baselines, len(saved.classes))
+                for name, shown in more.get("metrics", {}).items():
+                    text = score_with_error(name, shown["value"], shown["standard_error"])
+                    console().print(f"{name}: {text}")
+            show_cautions(cautions_of_fit(facts.model, facts.remarks))
+            note(choice_of(saved, facts))
+            note(f"the model is in {output}")
 
 
 @contextmanager
-def _kept(file: str) -> Iterator[None]:
-    """Note on the file of the model, if what comes after it fails."""
+def _kept(file: Path) -> Iterator[list[str]]:
+    """Note on the file of the model, once it is written, if what comes after fails.
+
+    It says what is missing; the list is to be cleared when nothing is.
+    """
+    before, missing = _version_of(file), [", without a certificate"]
     try:
-        yield
+        yield missing
     except BaseException:
-        note(f"the model is in {file}")
+        if _version_of(file) != before:
+            note(f"the model is in {file}{''.join(missing)}")
         raise
+
+
+def _version_of(file: Path) -> tuple[int, int] | None:
+    """What differs after a file was replaced; None if there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bool:

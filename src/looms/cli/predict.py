@@ -46,6 +46,7 @@ from looms.cli._scores import (
     show_scores,
     show_units,
 )
+from looms.estimators._encoding import decides_one_class
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
@@ -75,7 +76,8 @@ def predict(
 
     decision_CLASS is the decision value: the higher, the likelier the class. With two classes there
     is one column, for the positive one: --positive of the fit, or the later in order. Decision
-    values make the prediction, which need not be the class with the largest probability_CLASS.
+    values make the prediction, which need not be the class with the largest probability_CLASS. If
+    one class is predicted whatever the output, they are far from zero, and a note says so.
 
     --confidence-level adds an interval from lower to upper, or a set: labels with | between them,
     none for a row that is typical of no class. They are a little too small if the model was not
@@ -142,6 +144,13 @@ def predict(
         note(
             f"--id {id} does not tell {n_alike} of {n_rows} rows apart: it is missing there, or "
             "the same in several rows; without --id rows are numbered"
+        )
+    decided = kernel_model(saved.model) if saved.is_classifier and fitted is None else None
+    if decided and decides_one_class(decided.threshold_, decided.held_out_.outputs):
+        note(
+            "the model predicts one class for all rows: no output has the probability that the "
+            "other is predicted from, and decision values are far from zero; --digits 17 tells "
+            "them apart"
         )
     if n_empty:
         note(f"{n_empty} of {n_rows} sets are empty: such a row is typical of no class of the fit")

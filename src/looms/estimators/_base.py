@@ -40,7 +40,8 @@ def validated(
 
     Rows in blocks stay as they are, and dask collections become such; their X is not checked here.
     """
-    pairwise = {kernel.pairwise for kernel in model._kernels()}
+    fits = options.get("reset", True)  # else parameters may have been set since the fit
+    pairwise = {kernel.pairwise for kernel in model._kernels()} if fits else {model._pairwise}
     if len(pairwise) > 1:
         raise ValueError(
             "Precomputed kernels and kernels of features cannot be candidates for the same X."
@@ -53,7 +54,7 @@ def validated(
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = ArrayBlocks(X)
     names = getattr(X, "feature_names", None)
-    if options.get("reset", True):
+    if fits:
         model._target = name_of(y)
     if model._whole_matrix:
         X = rows_in_memory(X)

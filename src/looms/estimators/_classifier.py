@@ -126,7 +126,8 @@ class Classifier(ScoredClassifier, SelectingModel):
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive for ``classes_[1]``; for more, one column per class, less its
             threshold: the largest wins. With a hinge loss those of several classes are logarithms
-            of the coupled probabilities of the pairs.
+            of the coupled probabilities of the pairs. If no output has the probability of the
+            threshold, this is 2¹⁰ times the largest held-out output, out of reach.
         """
         return self._outputs(self._checked_new_data(X)) - self.threshold_
 

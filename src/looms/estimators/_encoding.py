@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from looms._classes import class_targets
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator, output_at
-from looms.calibration._softmax import Softmax
+from looms.calibration._softmax import OUT_OF_REACH, Softmax
 from looms.criteria._error_rates import balanced_error_rate
 from looms.held_out import HeldOut
 from looms.threshold import as_rule, find_threshold
@@ -129,6 +129,11 @@ def threshold_and_loss(
         probability = 1.0 - threshold if positive_first else float(threshold)
         cut = output_at(calibrator, loo.outputs, probability)
     return cut, balanced_error_rate(*loo, threshold=cut)
+
+
+def decides_one_class(threshold: float | Array, outputs: Array) -> bool:
+    """True if a threshold is out of reach of the outputs of a model, as `output_at` sets it."""
+    return bool(np.abs(threshold).max() > OUT_OF_REACH / 2 * np.abs(outputs).max())
 
 
 def is_positive_first(pos_label: Any, classes: AnyArray) -> bool:

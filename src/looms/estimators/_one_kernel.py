@@ -314,6 +314,7 @@ class OneKernel(SelectingModel):
     def _given_as(self, fitted: dict[str, Any], factors: Array) -> Self:
         (member,) = fitted["members_"]
         values = {"kernel": member.kernel, "mu": member.mu, "cv": None}
+        values["fit_intercept"] = self.fit_intercept_  # as fitted, whatever was set since
         if is_classifier(self):
             values["class_weight"] = self._class_weight_of(factors)
         model: Self = clone(self).set_params(**values)

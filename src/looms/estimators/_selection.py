@@ -299,7 +299,8 @@ def combined_in_folds(
     loss = _loss_with_rule_for(HeldOut(y, of_fit), HeldOut(y, stack.outputs), rows)
     rules = stack.rules(y, rows) if rows.classes else None
     nested = stack.nested(rows, y, rules, whole=False)
-    return replace(selection, choice=choice.combined(weights, losses, loss), in_folds=nested)
+    combined = choice.combined(weights, losses, loss, stacked=model._stacks)
+    return replace(selection, choice=combined, in_folds=nested)
 
 
 def stacked_by_fit(model: Any, selection: Selection) -> Selection:
@@ -314,7 +315,7 @@ def stacked_by_fit(model: Any, selection: Selection) -> Selection:
     weights, losses = _compared(model, selection, outputs, np.arange(len(y)))
     summed = np.tensordot(weights[[*fits]], outputs, axes=1)
     loss = selection.rows.loss(HeldOut(y, summed))
-    return replace(selection, choice=choice.combined(weights, losses, loss))
+    return replace(selection, choice=choice.combined(weights, losses, loss, stacked=True))
 
 
 def _compared(

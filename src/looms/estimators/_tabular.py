@@ -133,7 +133,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
     )
     cv_results_: dict[str, Any] = _of_selection("cv_results_", "Table of the candidates.")
     candidate_weights_: Array | None = of_model(
-        "candidate_weights_", "Weights of the candidates in a stack; None for a single one."
+        "candidate_weights_", "Weights of the candidates in a stack; None if none was made."
     )
     best_index_: int = _of_selection(
         "best_index_", "Candidate that was selected, or has the largest weight."

@@ -111,7 +111,8 @@ class TabularClassifier(ScoredClassifier, Tabular):
     best_index_ : int
         Candidate that was selected, or has the largest weight.
     candidate_weights_ : ndarray of shape (n_candidates,) or None
-        Weights of the candidates in a stack; None for a single one.
+        Weights of the candidates in a stack, which may all be one's. None with
+        ``combine="best"``, for a single candidate, and if no stack could be made.
     threshold_, calibrator_, units_
         As for `KernelClassifier`.
     n_features_in_, feature_names_in_

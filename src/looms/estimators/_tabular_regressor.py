@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_random_state, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import check_known, one_or_many
+from looms._checks import check_known, check_target, one_or_many
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
 from looms.estimators._base import checked_sample_weight
@@ -257,6 +257,7 @@ n_features_in_, feature_names_in_
         ValueError
             If the transform does not admit the targets, or they are below the range of the fit.
         """
+        check_target(y)
         X, y = self._prepared(X), _numbers(y)
         if not self._transform.takes(y):
             raise ValueError(

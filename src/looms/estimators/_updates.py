@@ -355,12 +355,13 @@ class UpdatableModel(KernelModel):
 
 def checked_rows(rows: Any, n: int) -> AnyArray:
     """Indices of rows to remove, from indices or a mask."""
-    if hasattr(rows, "get_indexer"):
+    named = hasattr(rows, "get_indexer")
+    rows = rows if named else np.atleast_1d(np.asarray(rows))
+    if named or any(isinstance(one, str) for one in rows.flat):
         raise ValueError(
             "rows are labels of an index, but rows are counted by position, from 0: give "
             "X.index.get_indexer(labels), or the mask X.index.isin(labels)."
         )
-    rows = np.atleast_1d(np.asarray(rows))
     if rows.dtype == bool:
         if rows.shape != (n,):
             raise ValueError(

@@ -28,6 +28,7 @@ from looms.estimators._trees import HALF, BoostedTrees
 from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import as_expansion
+from looms.onnx._check import Candidate, check_graph
 from looms.onnx._graph import Graph
 from looms.onnx._kernels import Pairs, expansion
 from looms.onnx._tables import check_columns, prepared
@@ -59,6 +60,11 @@ def register_converters() -> None:
     of tables takes one tensor, the columns in the order of the fit, with NaN for gaps: all of them
     are to be numbers, and columns of text or dates are refused by name.
 
+    Estimators of scikit-learn among the candidates are converted by skl2onnx. Before a graph is
+    given out, it and those of the candidates run on some rows, in onnxruntime if it is installed,
+    else in onnx; ValueError names the candidate that differs from the fitted one by more than
+    rounding. Classifiers without ``predict_proba`` are refused.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -84,6 +90,7 @@ def register_converters() -> None:
         **dict.fromkeys((KernelRegressor, CandidatesRegressor), number),
         TabularRegressor: (_regressor_shapes, _convert_transformed, precision),
         **dict.fromkeys((KernelClassifier, CandidatesClassifier, TabularClassifier), label),
+        Candidate: (_candidate_shapes, _convert_candidate, precision),
     }.items():
         name = f"Looms{fitted.__name__}"
         skl2onnx.update_registered_converter(fitted, name, shapes, convert, options=options)
@@ -118,6 +125,15 @@ def _regressor_shapes(operator: Any) -> None:
     _check(operator)
     targets = targets_as_columns(operator.raw_operator.loo_.y).shape[1]
     operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), targets]
+
+
+def _candidate_shapes(operator: Any) -> None:
+    operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), None]
+
+
+def _convert_candidate(scope: Any, operator: Any, container: Any) -> None:
+    g, X = _graph_and_rows(scope, operator, container)
+    _give(g, _of_estimator(g, X, operator.raw_operator.member), operator.outputs[0])
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
@@ -178,6 +194,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 
 def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, str]:
     """Graph, and rows as the model takes them, in the type of the arithmetic."""
+    check_graph(operator, container)
     model = operator.raw_operator
     double = container.get_options(model, {"float64": True})["float64"]
     g = Graph(scope, container, "float64" if double else "float32", operator.inputs[0])
@@ -204,11 +221,7 @@ def _outputs(g: Graph, X: str, fitted: Any) -> str:
     parts = []
     for one in fitted.members_:
         if isinstance(one, EstimatorMember):
-            by_nodes = isinstance(one.estimator, BoostedTrees)
-            values = _of_trees(g, X, one.estimator) if by_nodes else _of_estimator(g, one)
-            if one.classes is not None:
-                values = g("Sub", g("Mul", values, 2.0), 1.0)
-            parts.append(g("Mul", values, one.weight))
+            parts.append(g("Mul", _of_estimator(g, X, one), one.weight))
             continue
         Z, coefficients = as_expansion(dense(one.basis(fitted.X_fit_)), one.dual_coef, one.coef)
         alpha = targets_as_columns(coefficients)
@@ -221,13 +234,20 @@ def _outputs(g: Graph, X: str, fitted: Any) -> str:
     return g("Sum", *parts) if len(parts) > 1 else parts[0]
 
 
-def _of_estimator(g: Graph, one: EstimatorMember) -> str:
+def _of_estimator(g: Graph, X: str, one: EstimatorMember) -> str:
+    """Outputs of an estimator, (m, t): numbers, or 2 p − 1 with the probabilities p of classes."""
+    by_nodes = isinstance(one.estimator, BoostedTrees)
+    values = _of_trees(g, X, one.estimator) if by_nodes else _of_converter(g, one)
+    return values if one.classes is None else g("Sub", g("Mul", values, 2.0), 1.0)
+
+
+def _of_converter(g: Graph, one: EstimatorMember) -> str:
     """Numbers, or probabilities, of an estimator of scikit-learn, (m, t), by its own converter."""
     known = require("skl2onnx._supported_operators", "ONNX", extra="onnx")
     types = require("skl2onnx.common.data_types", "ONNX", extra="onnx")
     kind = known.sklearn_operator_name_map.get(type(one.estimator))
     if kind is None:
-        raise ValueError(f"{one.estimator!r} has no converter in skl2onnx.")
+        raise ValueError("skl2onnx has no converter for it")
     operator = g.scope.declare_local_operator(kind, one.estimator)
     operator.inputs.append(g.source)
     double = isinstance(g.source.type, types.DoubleTensorType)

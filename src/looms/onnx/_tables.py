@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from looms._typing import Array
 from looms.onnx._graph import Graph
 from looms.tables import TablePreprocessor
 
@@ -38,11 +39,8 @@ def check_columns(preprocessor: Any) -> None:
 
 def prepared(g: Graph, X: str, preprocessor: TablePreprocessor) -> str:
     """`TablePreprocessor.transform` of columns of numbers: medians for gaps, scales, marks."""
-    names = getattr(preprocessor, "feature_names_in_", None)
-    order = {name: k for k, name in enumerate(names)} if names is not None else {}
-    places = [order[name] if order else int(name[1:]) for name in preprocessor.kinds_]
     steps = preprocessor._steps
-    X = g("Gather", X, np.array(places), axis=1)
+    X = g("Gather", X, np.array(_places(preprocessor)), axis=1)
     gap = g("IsNaN", X)
     filled = g("Where", gap, steps["impute"].statistics_[None], X)
     scaled = g("Div", g("Sub", filled, steps["scale"].mean_), steps["scale"].scale_)
@@ -51,3 +49,21 @@ def prepared(g: Graph, X: str, preprocessor: TablePreprocessor) -> str:
         return scaled
     marks = g("Gather", g.cast(gap, g.dtype), np.asarray(marked, dtype=np.int64), axis=1)
     return g("Concat", scaled, marks, axis=1)
+
+
+def unprepared(preprocessor: TablePreprocessor, rows: Array) -> Array:
+    """Rows of the table that are prepared as some rows are, with zeros in columns left out."""
+    places, steps = _places(preprocessor), preprocessor._steps
+    numbers = rows[:, : len(places)] * steps["scale"].scale_ + steps["scale"].mean_
+    gaps, marked = rows[:, len(places) :] > 0, np.asarray(steps["gaps"].features_, dtype=np.intp)
+    numbers[:, marked] = np.where(gaps, np.nan, numbers[:, marked])
+    X = np.zeros((len(rows), preprocessor.n_features_in_))
+    X[:, places] = numbers
+    return X
+
+
+def _places(preprocessor: TablePreprocessor) -> list[int]:
+    """Places of the columns that are kept."""
+    names = getattr(preprocessor, "feature_names_in_", None)
+    order = {name: k for k, name in enumerate(names)} if names is not None else {}
+    return [order[name] if order else int(name[1:]) for name in preprocessor.kinds_]

@@ -37,7 +37,7 @@ def search_cautions(model: Model) -> Iterator[Caution]:
     )
     for k in taken:
         one = candidates[k]
-        of = "" if shares is None else f"{isolated(one.name)}: "
+        of = "" if not model.stacked else f"{isolated(one.name)}: "
         for met in bounds_to_tell(one, candidates):
             text = f"{of}{isolated(parameter_name(model, met))} {met.remark}{then}."
             yield level("Hyper-parameter at a bound", text)
@@ -88,7 +88,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     elif assessment is not None:
         of_candidates = ""
         if folds:
-            verb = "weighted" if model.weighs else "chose among"
+            verb = "chose among" if model.shares is None else "weighted"
             of_candidates = f", and {model.candidates_by} {verb} {n_candidates} candidates"
         for name in assessment.scores:
             estimate = assessment.estimate(name)

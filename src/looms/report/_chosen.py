@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from looms.calibration._calibrators import class_probabilities
-from looms.estimators._encoding import is_positive_first
+from looms.estimators._encoding import decides_one_class, is_positive_first
 from looms.kernels._names import is_estimator
 from looms.report.model import Model, parameter_name
 from looms.report.text import words
@@ -22,8 +22,7 @@ def candidates(model: Model) -> list[dict[str, Any]]:
     shares = model.shares
     if not model.candidates:
         return []
-    n, taken = len(model.candidates), model.fitted.best_index_
-    weights = [float(k == taken) for k in range(n)] if shares is None and model.weighs else shares
+    taken = model.fitted.best_index_
     return [
         {
             "kernel": one.kernel_name,
@@ -34,8 +33,8 @@ def candidates(model: Model) -> list[dict[str, Any]]:
             "seconds": one.seconds,
             "loss": loss,
             "outcome": words(one.outcome.name),
-            "weight": None if weights is None else weights[k],
-            "chosen": k == taken if weights is None else weights[k] > 0,
+            "weight": None if shares is None else shares[k],
+            "chosen": k == taken if shares is None else shares[k] > 0,
         }
         for k, (one, loss) in enumerate(zip(model.candidates, model.candidate_losses, strict=True))
     ]
@@ -50,7 +49,7 @@ def chosen(model: Model) -> dict[str, Any]:
     if tried:
         n, loss, n_folds = len(tried), model.loss.name, model.n_choice_folds
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
-        if model.weighs:
+        if model.shares is not None:
             by = f"the rows of {n_folds} folds, each by models tuned without it"
             by = by if n_folds else "the rows, each by models without it"
             how = "a stack of all gave it all the weight: no weighted sum of their outputs better"
@@ -93,8 +92,7 @@ def chosen(model: Model) -> dict[str, Any]:
         "n_support": model.n_support,
         "threshold": model.threshold if len(model.classes) == 2 else None,
         "probability": _probability_of_threshold(model),
-        "one_class": len(model.classes) == 2
-        and bool(np.abs(model.threshold) > 2**9 * np.abs(outputs).max()),
+        "one_class": len(model.classes) == 2 and decides_one_class(model.threshold, outputs),
         "criterion_value": tuning and tuning.value,
         "criterion_error": tuning and tuning.standard_error,
         "n_evaluations": tried[fitted.best_index_].n_evaluations if tuning and tried else None,
@@ -120,7 +118,7 @@ def _probability_of_threshold(model: Model) -> float | None:
 def _members(model: Model) -> list[dict[str, Any]]:
     """Models of a stack, the largest first; empty for a single one."""
     shares = model.shares
-    if shares is None:
+    if shares is None or not model.stacked:
         return []
     return [
         {"kernel": one.kernel_name, "criterion": str(one.criterion), "weight": share, "mu": one.mu}

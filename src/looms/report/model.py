@@ -27,7 +27,6 @@ from looms.estimators._folds import (
 from looms.estimators._in_pipelines import kernel_model, parts_of
 from looms.estimators._one_kernel import OneKernel
 from looms.estimators._scored import scores_of
-from looms.estimators._selection import MOST_IN_FOLDS
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
@@ -87,9 +86,8 @@ class Model:
     members : kernel models of a stack, or the model as the only one, with kernel, mu and weight.
     n_members : number of models that are summed, of any kind.
     stacked : True for a stack of models; ``kernel_`` is then that of the largest.
-    weighs : True if a stack was asked for and made, also if one model got all the weight.
     candidates : candidates that were each tuned; empty if all values were given.
-    shares : weights of the candidates in a stack; None if one of them was taken.
+    shares : weights of the candidates in a stack, also if one got all; None if none was made.
     tuning : record of the search of the model, of a stack of the largest.
     prior : True if a prior restrained the hyper-parameters; None where there is no such option.
     transform, transforms : the transform of the target, and those that were compared.
@@ -146,11 +144,6 @@ class Model:
         self.method, self.chosen_by = METHODS[self.unit], METHODS[self.units.unit]
         choice_units: Units | None = own("choice_units_")
         self.n_choice_folds = choice_units.n_units if choice_units else 0
-        self.weighs: bool = self.stacked or (
-            len(self.candidates) > 1
-            and own("combine") == "stack"
-            and (self.n_choice_folds > 0 or self.n_with_weight > MOST_IN_FOLDS)
-        )
         by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
         self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
         supports = [one.support for one in self.members if hasattr(one, "support")]
@@ -238,7 +231,7 @@ class Model:
         each += " of whole groups" * (self.unit == "fold" and self.units.grouped)
         if self.nested and self.nested.whole:
             return f"model selection was repeated without each {each}"
-        verb = "weighted" if self.weighs else "chosen"
+        verb = "chosen" if self.shares is None else "weighted"
         return f"candidates were tuned anew without each {each}, and {verb} on the other folds"
 
     @property

@@ -140,7 +140,8 @@ class Choice:
     models : tuning of each candidate, and its model or None.
     index : of the candidate with the smallest loss, or the largest weight in a stack.
     loss : loss, threshold and calibrator of the selected candidate.
-    weights : (n_candidates,) weights of their outputs in a stack; None for the best alone.
+    weights : (n_candidates,) weights of their outputs, which may all be one's; None if they were
+        not stacked.
     """
 
     candidates: list[Candidate]
@@ -172,16 +173,15 @@ class Choice:
         """Models of the candidates that could be evaluated, by place."""
         return {k: fit for k, (_, fit) in enumerate(self.models) if fit is not None}
 
-    def combined(self, weights: Array, losses: Array, loss: HeldOutLoss) -> Choice:
-        """The same candidates with other losses, stacked if several weights are positive."""
+    def combined(self, weights: Array, losses: Array, loss: HeldOutLoss, stacked: bool) -> Choice:
+        """The same candidates with other losses; stacked, or the one with all the weight."""
         candidates = [
             replace(candidate, loss=float(own))
             for candidate, own in zip(self.candidates, losses, strict=True)
         ]
         k = int(np.argmax(weights))
-        stack = weights if np.count_nonzero(weights) > 1 else None
         candidates[k] = replace(candidates[k], threshold=loss.threshold)
-        return Choice(candidates, self.models, k, loss, stack)
+        return Choice(candidates, self.models, k, loss, weights if stacked else None)
 
 
 class Watcher(Protocol):
