@@ -600,8 +600,36 @@ def test_names_that_cannot_be_told_apart_are_refused():
     frame = pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])
     with pytest.raises(ValueError, match="two columns are named 'a'"):
         TablePreprocessor().fit(frame)
-    with pytest.raises(TypeError, match="some names of the columns are text and some are not"):
-        TablePreprocessor().fit(frame.set_axis(["a", 1], axis=1))
+    with pytest.raises(ValueError, match="two columns are named '1'"):
+        TablePreprocessor().fit(frame.set_axis([1, "1"], axis=1))
+
+
+def test_columns_are_found_by_names_of_any_type():
+    days = pd.date_range("2024-01-01", periods=3)
+    for names in [
+        *([2019, 2020, 2021], [0.5, 1.0, 2.5], [True, False, "a"], ["a", 1, None]),
+        *(days, [day.date() for day in days], range(3)),
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]),
+    ]:
+        values = np.array([[1.0, 5, 2], [2, 0, 9], [4, 7, np.nan]])
+        frame = pd.DataFrame(values).set_axis(names, axis=1)
+        of_text = frame.set_axis(list("abc"), axis=1)
+        expected = TablePreprocessor().fit_transform(of_text)
+        transformer = TablePreprocessor()
+        np.testing.assert_array_equal(transformer.fit_transform(frame), expected)
+        assert len(transformer.kinds_) == len({*transformer.feature_names_in_}) == 3
+        np.testing.assert_array_equal(transformer.transform(frame), expected)
+        others = pd.Index([*frame.iloc[:, [2, 0, 1]].columns, "another"], tupleize_cols=False)
+        more = frame.iloc[:, [2, 0, 1, 1]].set_axis(others, axis=1)
+        np.testing.assert_array_equal(transformer.transform(more), expected)
+        with pytest.raises(ValueError, match="1 of the model's 3 columns are missing: "):
+            transformer.transform(frame.iloc[:, [2, 0]])
+        with pytest.raises(ValueError, match="3 of the model's 3 columns are missing: "):
+            transformer.transform(frame.set_axis(["d", "e", "f"], axis=1))
+    transformer = TablePreprocessor().fit(frame := pd.DataFrame(values))
+    np.testing.assert_array_equal(transformer.transform(values), expected)  # by place, silently
+    given = TablePreprocessor(kinds={2: "category"}).fit(frame)
+    assert given.kinds_ == {"2": "category"}
 
 
 def test_sparse_and_dense_tables_are_not_mixed_up():

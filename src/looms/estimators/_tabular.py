@@ -45,7 +45,12 @@ from looms.scores import Scores
 from looms.selection._candidates import Candidate
 from looms.selection._nested import Nested
 from looms.tables import TablePreprocessor
-from looms.tables._preprocessor import places_of_gaps, serious_remarks
+from looms.tables._preprocessor import (
+    fitted_matrix,
+    matrix_of,
+    places_of_gaps,
+    serious_remarks,
+)
 from looms.tables._remarks import remark_on_time, sentence
 from looms.tables._telltales import telltales
 from looms.tables._unlike import Unlike
@@ -287,12 +292,14 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             check_known(self.preprocess, "preprocess", ("auto",), ", a transformer and None")
         one = TablePreprocessor() if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
+        own = isinstance(one, TablePreprocessor)
         with openmp_threads(len(weight)):
             if len(rows) == len(weight):
-                matrix = one.fit_transform(X)
+                matrix = fitted_matrix(one, X) if own else one.fit_transform(X)
             else:
-                matrix = one.fit(_safe_indexing(X, rows)).transform(X)
-        if isinstance(one, TablePreprocessor):
+                one.fit(_safe_indexing(X, rows))
+                matrix = matrix_of(one, X) if own else one.transform(X)
+        if own:
             warn_of_columns([*serious_remarks(one, len(rows))])
             tell(self, "on_columns", one)
         return one, matrix
