@@ -1,6 +1,5 @@
 """Targets as they may be given: one column, labels in objects, gaps, in another order."""
 
-import datetime
 from decimal import Decimal
 from functools import partial
 

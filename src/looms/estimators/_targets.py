@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import assert_all_finite
 
 from looms._checks import check_target
 from looms._number_text import number_like
