@@ -808,7 +808,7 @@ def test_an_impossible_date_among_dates_is_told(form, odd, place):
 
 
 @pytest.mark.parametrize(
-    "huge", [1e154, 1e160, 1e200, -1e300, 1.7e308, 10**200, 10**400, -(10**400)]
+    "huge", [1e154, 1e160, 1e200, -1e300, 1.7e308, 10**200, 10**400, -(10**400)], ids=range(8)
 )
 def test_a_huge_cell_is_called_so(huge):
     ordinary = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]}, dtype=object)

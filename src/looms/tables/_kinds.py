@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -302,9 +302,9 @@ def _no_number(cell: Any) -> Any:
 
 def _days(times: pd.Series) -> AnyArray:
     """Days since 1970 of times in UTC, in whatever unit; NaN for NaT."""
-    moments = times.dt.tz_localize(None).to_numpy()
-    ticks_per_day = np.timedelta64(1, "D") / np.timedelta64(1, np.datetime_data(moments.dtype)[0])
-    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / ticks_per_day)
+    since = times.dt.tz_localize(None).to_numpy() - np.datetime64("1970-01-01")
+    days: AnyArray = since / np.timedelta64(1, "D")
+    return days
 
 
 def _formats_of(cells: Iterable[str]) -> list[str]:
@@ -339,10 +339,11 @@ def _far_day(cell: Any, form: str) -> float:
             return np.nan
     if not isinstance(cell, date) or cell != cell or 1678 <= cell.year <= 2261:
         return np.nan
-    ahead = cell.utcoffset() if isinstance(cell, datetime) else None
-    moment = np.datetime64(cell.replace(tzinfo=None) if ahead is not None else cell, "us")
-    since = moment.astype(np.int64) / 86400e6
-    return float(since) - (ahead.total_seconds() / 86400 if ahead is not None else 0.0)
+    days = float(cell.toordinal() - date(1970, 1, 1).toordinal())
+    if isinstance(cell, datetime):
+        time = timedelta(0, cell.second, cell.microsecond, 0, cell.minute, cell.hour)
+        days += (time - (cell.utcoffset() or timedelta(0))) / timedelta(days=1)
+    return days
 
 
 def _iso_date(text: str, kind: str) -> str:
