@@ -292,7 +292,8 @@ def _floats(column: pd.Series, kind: str) -> AnyArray:
     if kind == "date" and all(isinstance(v, str) for v in different):
         parsed = [_days_as(cells, form) for form in _formats_of(cells)]
         days = max([days, *parsed], key=lambda each: np.count_nonzero(~np.isnan(each)))
-    return np.append(days, np.nan)[codes]
+    values: AnyArray = np.append(days, np.nan)[codes]
+    return values
 
 
 def _no_number(cell: Any) -> Any:
