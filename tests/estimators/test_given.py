@@ -114,8 +114,8 @@ class TestMachine:
         assert three.decision_function(X_NEW).shape == (12, 3)
         assert three.dual_coef_.shape == (N, 3)
         assert three.intercept_.shape == (3,)
-        column = KernelRegressor(mu=1e-3).fit(X, NOISY[:, None])
-        assert column.predict(X_NEW).shape == (12, 1)
+        both = KernelRegressor(mu=1e-3).fit(X, np.column_stack([NOISY, -NOISY]))
+        assert both.predict(X_NEW).shape == (12, 2)
         assert KernelRegressor(mu=1e-3).fit(X, NOISY).predict(X_NEW).shape == (12,)
 
     def test_mu_and_intercept_change_the_answer(self):

@@ -289,10 +289,11 @@ class TestKept:
 class TestIntervals:
     def test_shapes(self):
         one = evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW)
-        column = evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY[:, None])).predict_interval(X_NEW)
+        twice = np.column_stack([NOISY, NOISY])
+        both = evaluated(KernelRegressor(mu=1e-3).fit(X, twice)).predict_interval(X_NEW)
         assert one.shape == (M, 2)
-        assert column.shape == (M, 1, 2)
-        assert_allclose(column[:, 0], one, rtol=1e-12)
+        assert both.shape == (M, 2, 2)
+        assert_allclose(both[:, 0], one, rtol=1e-12)
 
     @pytest.mark.parametrize("method", METHODS)
     def test_each_target_has_its_own(self, method):

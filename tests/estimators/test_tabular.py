@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from evaluated import evaluated
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import in_turn
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -919,3 +921,43 @@ def test_workers_have_the_configuration_of_scikit_learn():
     with config_context(transform_output="pandas"), parallel_config("threading"):
         model = TabularRegressor(["linear"], preprocess=steps, n_jobs=2).fit(table, y)
         assert model.evaluate()["r2"] > 0.9
+
+
+FORMS_OF_TABLES = {
+    "pandas": lambda table: table,
+    "polars": pl.from_pandas,
+    "array": lambda table: table[["a", "b"]].to_numpy(),
+    "sparse": lambda table: sparse.csr_array(table[["a", "b"]].to_numpy() > 0, dtype=float),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("form", "output"), in_turn(FORMS_OF_TABLES, ["pandas", "polars"]))
+def test_setting_of_outputs_changes_no_number(form, output, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    y = table["a"].to_numpy() + rng.normal(size=40)
+    table["hue"] = rng.choice(["red", "blue"], 40)
+    if form != "sparse":
+        table.loc[3, "a"] = None
+    table, weight = FORMS_OF_TABLES[form](table), np.r_[0.0, np.ones(39)]
+
+    def numbers():
+        regressor = TabularRegressor(["linear"]).fit(table, y, weight)
+        own = TablePreprocessor().set_output(transform="pandas")
+        classifier = TabularClassifier(["linear"], preprocess=own).fit(table, y > 0)
+        yield from (regressor.evaluate()["rmse"], regressor.predict_interval(table, 0.8))
+        yield from (classifier.predict_proba(table), classifier.without([1]).predict(table))
+        yield regressor.with_rows(table[:2], y[:2]).predict(table)
+        classifier.report(tmp_path / "page.html", table, y > 0)
+        yield str(looms.assess(regressor, table, y, 2).splits[0].scores)
+        whole = looms.Intervals(TabularRegressor(["linear"]), cv=3).fit(table, y)
+        yield whole.predict_interval(table, 0.8)
+        if form != "polars":
+            yield looms.diagnostics.influence(classifier, table, y > 0).values
+        yield str(looms.check(table, y))
+
+    expected = list(numbers())
+    with config_context(transform_output=output):
+        for one, of in zip(numbers(), expected, strict=True):
+            np.testing.assert_array_equal(one, of)

@@ -25,6 +25,7 @@ from looms import _optional
 from looms.datasets import read_table
 from looms.tables import TablePreprocessor
 from looms.tables._kinds import as_text
+from looms.tables._preprocessor import serious_remarks
 from looms.tables._state import packed, unpacked
 from looms.tables._transformers import PairScaler
 from looms.tables._unlike import Unlike
@@ -600,8 +601,36 @@ def test_names_that_cannot_be_told_apart_are_refused():
     frame = pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])
     with pytest.raises(ValueError, match="two columns are named 'a'"):
         TablePreprocessor().fit(frame)
-    with pytest.raises(TypeError, match="some names of the columns are text and some are not"):
-        TablePreprocessor().fit(frame.set_axis(["a", 1], axis=1))
+    with pytest.raises(ValueError, match="two columns are named '1'"):
+        TablePreprocessor().fit(frame.set_axis([1, "1"], axis=1))
+
+
+def test_columns_are_found_by_names_of_any_type():
+    days = pd.date_range("2024-01-01", periods=3)
+    for names in [
+        *([2019, 2020, 2021], [0.5, 1.0, 2.5], [True, False, "a"], ["a", 1, None]),
+        *(days, [day.date() for day in days], range(3)),
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]),
+    ]:
+        values = np.array([[1.0, 5, 2], [2, 0, 9], [4, 7, np.nan]])
+        frame = pd.DataFrame(values).set_axis(names, axis=1)
+        of_text = frame.set_axis(list("abc"), axis=1)
+        expected = TablePreprocessor().fit_transform(of_text)
+        transformer = TablePreprocessor()
+        np.testing.assert_array_equal(transformer.fit_transform(frame), expected)
+        assert len(transformer.kinds_) == len({*transformer.feature_names_in_}) == 3
+        np.testing.assert_array_equal(transformer.transform(frame), expected)
+        others = pd.Index([*frame.iloc[:, [2, 0, 1]].columns, "another"], tupleize_cols=False)
+        more = frame.iloc[:, [2, 0, 1, 1]].set_axis(others, axis=1)
+        np.testing.assert_array_equal(transformer.transform(more), expected)
+        with pytest.raises(ValueError, match="1 of the model's 3 columns are missing: "):
+            transformer.transform(frame.iloc[:, [2, 0]])
+        with pytest.raises(ValueError, match="3 of the model's 3 columns are missing: "):
+            transformer.transform(frame.set_axis(["d", "e", "f"], axis=1))
+    transformer = TablePreprocessor().fit(frame := pd.DataFrame(values))
+    np.testing.assert_array_equal(transformer.transform(values), expected)  # by place, silently
+    given = TablePreprocessor(kinds={2: "category"}).fit(frame)
+    assert given.kinds_ == {"2": "category"}
 
 
 def test_sparse_and_dense_tables_are_not_mixed_up():
@@ -710,3 +739,95 @@ def test_a_pickled_preprocessor_is_the_same(max_categories):
     assert (str(vars(again)), str(vars(again._steps["encode"]))) == before
     assert (str(vars(prepare)), str(vars(prepare._steps["encode"]))) == before
     assert np.array_equal(again.transform(FRAME), prepare.transform(FRAME))
+
+
+FAR = datetime.datetime(9999, 12, 31), datetime.datetime(1, 1, 1), datetime.datetime(1500, 6, 1)
+ORDINARY = [datetime.datetime(2020, 1, 1 + k) for k in range(21)]
+FAR_DATES = {
+    **{unit: lambda cells, unit=unit: np.array(cells, f"M8[{unit}]") for unit in ("s", "ms", "us")},
+    "zone": lambda cells: pd.Series(np.array(cells, "M8[s]")).dt.tz_localize("UTC"),
+    "datetimes": lambda cells: pd.Series(cells, dtype=object),
+    "dates": lambda cells: [cell.date() for cell in cells],
+    "zones": lambda cells: pd.Series(
+        [cell.replace(tzinfo=datetime.UTC) for cell in cells], dtype=object
+    ),
+    "periods": lambda cells: pd.PeriodIndex([cell.date().isoformat() for cell in cells], freq="D"),
+    **{
+        form: lambda cells, form=form: [
+            cell.strftime(form).replace(f"{cell.year}", f"{cell.year:04}", 1)
+            for cell in cells
+            if cell.year > 999
+        ]
+        for form in ("%Y-%m-%d", "%d.%m.%Y", "%d-%b-%Y", "%Y/%m/%d", "%Y-%m-%dT%H:%M:%SZ")
+    },
+    "arrow": lambda cells: pd.Series(np.array(cells, "M8[us]")).astype("timestamp[us][pyarrow]"),
+}
+
+
+@pytest.mark.parametrize("form", FAR_DATES.values(), ids=FAR_DATES)
+def test_dates_beyond_nanoseconds(form):
+    """The days since 1970 that datetime counts."""
+    for cells in ([*ORDINARY, *FAR], [*FAR, *ORDINARY]):
+        column = form(cells)
+        kept = cells if len(column) == len(cells) else [cell for cell in cells if cell.year > 999]
+        expected = [(cell - datetime.datetime(1970, 1, 1)).days for cell in kept]
+        transformer = TablePreprocessor().fit(frame := pd.DataFrame({"when": column}))
+        assert transformer.kinds_["when"].endswith("date")
+        assert transformer.ranges_ == {"when": [min(expected), max(expected)]}
+        known = TablePreprocessor().fit(pd.DataFrame({"when": ORDINARY}))
+        if "day-first" in transformer.kinds_["when"]:
+            known = transformer
+        scale = known._steps["scale"]
+        np.testing.assert_allclose(
+            known.transform(frame)[:, 0], (np.array(expected) - scale.mean_) / scale.scale_
+        )
+
+
+def test_far_dates_of_polars():
+    cells = [*ORDINARY, *FAR]
+    days = [(cell - datetime.datetime(1970, 1, 1)).days for cell in cells]
+    for column in (pl.Series(cells), pl.Series([cell.date() for cell in cells])):
+        transformer = TablePreprocessor().fit(pl.DataFrame({"when": column}))
+        assert transformer.ranges_ == {"when": [min(days), max(days)]}
+
+
+@pytest.mark.parametrize("place", [0, 5])
+@pytest.mark.parametrize(
+    ("form", "odd"),
+    [("%Y-%m-%d", "2020-13-01"), ("%d.%m.%Y", "30.02.2020"), ("%d-%b-%Y", "31-Jun-2020")],
+)
+def test_an_impossible_date_among_dates_is_told(form, odd, place):
+    cells = [cell.strftime(form) for cell in ORDINARY]
+    cells[place] = odd
+    transformer = TablePreprocessor().fit(pd.DataFrame({"a": range(21), "when": cells}))
+    told = [text for text in serious_remarks(transformer, 21) if "when" in text]
+    assert told == [
+        "column 'when' is treated as text, with a feature for each value, because 1 of its cells "
+        f"is not a date, first {odd!r} in row {place}; correct such cells or leave them empty"
+    ]
+
+
+@pytest.mark.parametrize(
+    "huge", [1e154, 1e160, 1e200, -1e300, 1.7e308, 10**200, 10**400, -(10**400)], ids=range(8)
+)
+def test_a_huge_cell_is_called_so(huge):
+    ordinary = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]}, dtype=object)
+    for columns in (["b"], ["a", "b"]):
+        table = ordinary.copy()
+        table.loc[1, columns] = huge
+        whole = table.assign(**{columns[0]: huge})
+        array = table.to_numpy() if isinstance(huge, int) else table.to_numpy(dtype=float)
+        for given, name, row in [
+            (table, columns[0], 1),
+            (whole, columns[0], 0),
+            (array, "x1" if columns == ["b"] else "x0", 1),
+            (array.tolist(), "x1" if columns == ["b"] else "x0", 1),
+        ]:
+            message = f"column '{name}' goes up to .*e[+].* in row {row}, beyond 1e[+]150"
+            with pytest.raises(ValueError, match=message):
+                TablePreprocessor().fit(given)
+            known = TablePreprocessor().fit(
+                ordinary if hasattr(given, "columns") else ordinary.to_numpy(dtype=float)
+            )
+            with pytest.raises(ValueError, match=message):
+                known.transform(given)

@@ -15,9 +15,9 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
@@ -43,6 +43,7 @@ from looms.estimators import DuplicatesWarning
 from looms.estimators._fit_routing import check_groups, fit_arguments, route, takes_weights
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._metrics import Scorer, scorers_of
+from looms.estimators._targets import as_targets, check_numbers
 from looms.estimators._warnings import level_of_user
 from looms.folds import group_numbers, joined_groups
 
@@ -101,9 +102,14 @@ class Experiment:
             X = X.tocsr()
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
+        check_consistent_length(X, y)
+        y = as_targets(y, is_classifier(estimator))
+        if is_regressor(estimator):
+            check_numbers(y, "a classifier")
         if not hasattr(y, "shape"):
             y = np.asarray(y)
-        check_consistent_length(X, y)
+        if np.asarray(y).dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
         if _num_samples(X) < 2:
             raise ValueError("An assessment needs more than one sample.")
         check_known(duplicates, "treatment of duplicates", DUPLICATES)

@@ -36,7 +36,7 @@ from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
 from looms.tables._columns import Column
 from looms.tables._kinds import read_column
-from looms.tables._preprocessor import remarks_in
+from looms.tables._preprocessor import matrix_of, remarks_in
 from looms.tables._remarks import CHANGED, sentence
 from looms.tables._target import Features, Target, Task, target_of, text
 
@@ -257,7 +257,7 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
         groups, weight = some_of(groups, order), some_of(weight, order)
     prepared = Prepared(X, target, rows + 1, groups, weight)
     if request.duplicates == "group":
-        equal = duplicate_groups(prepared.preprocessor.transform(X))
+        equal = duplicate_groups(matrix_of(prepared.preprocessor, X))
         prepared.groups = joined_groups(group_numbers(groups, len(rows)), equal)
     return prepared
 

@@ -18,6 +18,8 @@ from looms.datasets._numbers import text_of
 from looms.datasets._rows import Block, RowReader
 from looms.datasets._sparse import whole_target
 from looms.datasets._table import Table, TableError, check_target, no_rows, table_name
+from looms.tables import TablePreprocessor
+from looms.tables._preprocessor import matrix_of
 
 #: Number of rows in the sample, to which a preprocessor is fitted.
 SAMPLE = 20_000
@@ -197,7 +199,7 @@ class TableBlocks(RowBlocks):
     def __init__(
         self,
         reader: RowReader,
-        preprocessor: Any,
+        preprocessor: TablePreprocessor,
         first: FirstPass,
         size: int | None = None,
         n_threads: int | None = None,
@@ -274,7 +276,7 @@ class TableBlocks(RowBlocks):
             X = sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
         try:
             with rows_of_files():
-                prepared: Matrix = self._preprocessor.transform(X)
+                prepared = matrix_of(self._preprocessor, X)
         except (ValueError, TypeError) as error:
             raise TableError(
                 self._reader.path,

@@ -105,6 +105,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         with openmp_threads(len(y)):
             estimator = clone(estimator).fit(X, y)
     steps, fitted = parts_of(estimator)
+    own = getattr(fitted, "preprocessor_", None)  # of a model of tables
     fitted = fitted.model_ if isinstance(fitted, TabularClassifier) else fitted
     if isinstance(fitted, BaseSearchCV):
         raise ValueError(
@@ -123,6 +124,8 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     for (_, one), (_, new) in zip(steps, before.steps, strict=True):
         if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
             new.set_params(kinds=dict(one.kinds_))
+        if isinstance(one, TablePreprocessor) and one is own:
+            new.set_output(transform="default")
     with openmp_threads(len(y)):
         Z = before.fit_transform(X, y)
         if preprocessing == "auto":

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from looms._checks import check_target
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._scored import name_of
+from looms.estimators._targets import as_targets
+from looms.estimators._warnings import warn_of_order
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 
@@ -49,8 +51,8 @@ def validated(
     if getattr(model, "n_jobs", None) == 0:
         raise ValueError("n_jobs=0 is no number of fits at once: 1 is one, and -1 all cores.")
     X, y, sample_weight = in_blocks(X, y, sample_weight)
-    if y is not None:
-        check_target(y)
+    y = as_targets(y, is_classifier(model))
+    warn_of_order(X, y)
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = ArrayBlocks(X)
     names = getattr(X, "feature_names", None)

@@ -31,6 +31,8 @@ from looms.estimators._encoding import encoded
 from looms.estimators._estimator_member import fitted, one_against_one
 from looms.estimators._known_targets import KnownTargets
 from looms.estimators._svm_grid import SVMGrid, SVMGridPlan, positive_values
+from looms.estimators._targets import as_targets
+from looms.estimators._warnings import warn_of_order
 from looms.svm import leave_one_out
 
 _ROWS = 1024  # of new samples at a time: every member has outputs for each of them
@@ -309,6 +311,8 @@ class PooledClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # type: i
         A grid gets the samples as an array; other members get them as they are given, and check
         them themselves.
         """
+        y = as_targets(y, classes=True)
+        warn_of_order(X, y)
         if is_grid(self.pool):
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         else:

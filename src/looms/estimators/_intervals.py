@@ -28,7 +28,9 @@ from looms.estimators._estimator_member import check_fit, fitted, predicted
 from looms.estimators._folds import OUTER_FOLDS, outer_folds, rows_at
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._regressor import INTERVALS, check_numbers
+from looms.estimators._regressor import INTERVALS
+from looms.estimators._targets import as_targets, check_numbers
+from looms.estimators._warnings import warn_of_order
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Function
@@ -136,7 +138,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         X : array-like, sparse matrix or DataFrame
             Rows, as the regressor takes them.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
+            Targets. One column is one target, so that predictions have one dimension.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights, in the fits. Rows of weight zero take no part.
         groups : array-like of shape (n_samples,), default=None
@@ -157,6 +159,8 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         self._check_parameters()
         if y is None:
             raise ValueError("Intervals requires y to be passed, but the target y is None.")
+        y = as_targets(y, classes=False)
+        warn_of_order(X, y)
         check_numbers(y, "an estimator with sets of classes, such as TabularClassifier,")
         options = {"ensure_2d": False, "ensure_min_samples": 2, "input_name": "y"}
         y = check_array(y, dtype=np.float64, estimator=self, **options)

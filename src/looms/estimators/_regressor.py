@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils import Tags
 
 from looms._checks import check_known
-from looms._number_text import number_like
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.blocks import as_blocks
@@ -22,6 +21,7 @@ from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit
 from looms.estimators._scored import ScoredRegressor
 from looms.estimators._selecting import SelectingModel
+from looms.estimators._targets import check_numbers
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
@@ -48,7 +48,7 @@ class Regressor(ScoredRegressor, SelectingModel):
             dask collections too), a memory map or `looms.blocks.RowBlocks`: only the landmarks are
             kept.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
+            Targets. One column is one target, so that predictions have one dimension.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights, in the fit and in the criterion; only their ratios count.
             A sample of weight zero takes no part in either but still gets an output in
@@ -66,6 +66,11 @@ class Regressor(ScoredRegressor, SelectingModel):
         ------
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
+
+        Warns
+        -----
+        DataConversionWarning
+            If `y` has one column in two dimensions.
         """
         self._check_parameters()
         X, targets, weight = self._validated(X, y, sample_weight)
@@ -251,22 +256,6 @@ class Regressor(ScoredRegressor, SelectingModel):
                 f"has shape {y.shape}."
             )
         return y
-
-
-def check_numbers(y: Any, classifier: str) -> None:
-    """ValueError for targets that are text or dates, with the name of a classifier to take."""
-    if (values := np.asarray(y)).dtype.kind in "mM":
-        raise ValueError(
-            "y must be numbers for regression, but it holds dates or times: give numbers, such as "
-            "days since the first."
-        )
-    for first in values.ravel()[:1]:
-        if isinstance(first, str):
-            numbers = number_like(values.ravel().tolist()).all()
-            remedy = "convert it to numbers" if numbers else f"use {classifier} for classes"
-            raise ValueError(
-                f"y must be numbers for regression, but it contains {str(first)!r}; {remedy}."
-            )
 
 
 def _squared_error(held_out: HeldOut, fit_weight: Array) -> HeldOutLoss:

@@ -317,8 +317,10 @@ class ScoredRegressor(KnownTargets, RegressorMixin, ScoredModel):  # type: ignor
 
 
 def name_of(y: Any) -> str | None:
-    """Name of targets that are a series with one."""
+    """Name of targets that are a series with one, or the one column of a frame."""
+    columns = list(getattr(y, "columns", ()))
     name = getattr(y, "name", None) if getattr(y, "ndim", 1) == 1 else None
+    name = columns[0] if len(columns) == 1 else name
     return None if name in (None, "") else str(name)
 
 

@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import check_known, check_target
+from looms._checks import check_known
 from looms._classes import class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
@@ -29,6 +29,7 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._scored import ScoredModel
+from looms.estimators._targets import as_targets
 from looms.estimators._warnings import (
     kept_warnings,
     warn_of_columns,
@@ -45,7 +46,12 @@ from looms.scores import Scores
 from looms.selection._candidates import Candidate
 from looms.selection._nested import Nested
 from looms.tables import TablePreprocessor
-from looms.tables._preprocessor import places_of_gaps, serious_remarks
+from looms.tables._preprocessor import (
+    fitted_matrix,
+    matrix_of,
+    places_of_gaps,
+    serious_remarks,
+)
 from looms.tables._remarks import remark_on_time, sentence
 from looms.tables._telltales import telltales
 from looms.tables._unlike import Unlike
@@ -287,20 +293,22 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             check_known(self.preprocess, "preprocess", ("auto",), ", a transformer and None")
         one = TablePreprocessor() if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
+        own = isinstance(one, TablePreprocessor)
         with openmp_threads(len(weight)):
             if len(rows) == len(weight):
-                matrix = one.fit_transform(X)
+                matrix = fitted_matrix(one, X) if own else one.fit_transform(X)
             else:
-                matrix = one.fit(_safe_indexing(X, rows)).transform(X)
-        if isinstance(one, TablePreprocessor):
+                one.fit(_safe_indexing(X, rows))
+                matrix = matrix_of(one, X) if own else one.transform(X)
+        if own:
             warn_of_columns([*serious_remarks(one, len(rows))])
             tell(self, "on_columns", one)
         return one, matrix
 
     def _fit_columns(
         self, X: Any, y: Any, sample_weight: Any, groups: Any
-    ) -> tuple[Any, Any, dict[str, Any]]:
-        """A preprocessor fitted to the rows, the rows as the model takes them, and options."""
+    ) -> tuple[Any, Any, Any, dict[str, Any]]:
+        """A preprocessor fitted to the rows, rows and targets as the model takes them, options."""
         self._check_parameters()
         if y is None:
             raise ValueError(
@@ -315,13 +323,13 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
         check_consistent_length(X, y, None if np.isscalar(sample_weight) else sample_weight)
         numbers = group_numbers(groups, _num_samples(X))
-        check_target(y)
+        y = as_targets(y, is_classifier(self))
         warn_of_order(X, y)
         if is_grouped(numbers):
             warn_of_groups(X, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight)
-        return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
+        return preprocessor, matrix, y, {"sample_weight": sample_weight, "groups": groups}
 
     def _warn_of_features(self, matrix: Matrix) -> None:
         """ColumnsWarning of columns that tell the target or the time, by the prepared rows."""

@@ -210,8 +210,8 @@ class TabularClassifier(ScoredClassifier, Tabular):
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
         began = time.perf_counter()
-        preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
-        model = self._model().fit(matrix, y, **options)
+        preprocessor, matrix, y, options = self._fit_columns(X, y, sample_weight, groups)
+        model = self._model().fit(matrix, np.asarray(y), **options)
         self._set_fitted(
             preprocessor_=preprocessor,
             model_=model,

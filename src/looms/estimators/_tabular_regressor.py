@@ -13,15 +13,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_random_state, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import check_known, check_target, one_or_many
+from looms._checks import check_known, one_or_many
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._candidates import CandidatesRegressor
 from looms.estimators._kernel_regressor import KernelRegressor
-from looms.estimators._regressor import METHODS, Regressor, check_numbers
+from looms.estimators._regressor import METHODS, Regressor
 from looms.estimators._scored import ScoredRegressor, name_of
 from looms.estimators._tabular import Tabular
+from looms.estimators._targets import as_targets, check_numbers
 from looms.estimators._warnings import kept_warnings, told_of_time, warn
 from looms.folds import group_numbers, is_grouped, is_number_of_folds, number_of_folds
 from looms.held_out import HeldOut
@@ -154,7 +155,8 @@ n_features_in_, feature_names_in_
             The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. With
             ``preprocess=None`` also what `KernelRegressor` takes.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets. Several are not transformed.
+            Targets. Several are not transformed. One column is one target, so that predictions have
+            one dimension.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; only their ratios count. A row of weight zero takes no part.
         groups : array-like of shape (n_samples,), default=None
@@ -179,7 +181,7 @@ n_features_in_, feature_names_in_
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
         began = time.perf_counter()
-        preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
+        preprocessor, matrix, y, options = self._fit_columns(X, y, sample_weight, groups)
         model, targets = self._model(), _numbers(y)
         weight = checked_sample_weight(sample_weight, len(targets))
         _warn_of_constant(targets[weight > 0])
@@ -257,8 +259,7 @@ n_features_in_, feature_names_in_
         ValueError
             If the transform does not admit the targets, or they are below the range of the fit.
         """
-        check_target(y)
-        X, y = self._prepared(X), _numbers(y)
+        X, y = self._prepared(X), _numbers(as_targets(y, classes=False))
         if not self._transform.takes(y):
             raise ValueError(
                 f"The transform {self.transform_!r} of nonnegative targets does not admit all, the "

@@ -23,7 +23,7 @@ _CLOSE = 1e-4
 _NUMBERS = 1 << 20  # of differences at a time
 _CLUSTERS = 8  # of so many or fewer in a block, each is seen from one of its samples
 #: Range of features whose sums of squares neither overflow nor vanish, and nor do their inverses.
-_LARGEST, _SMALLEST = 1e150, 1e-140
+LARGEST, _SMALLEST = 1e150, 1e-140
 
 
 class Samples:
@@ -272,9 +272,9 @@ def center_of(X: Matrix) -> Array:
 def check_range(X: Matrix) -> None:
     """ValueError for values whose squares overflow."""
     largest = largest_value(X)
-    if _LARGEST < largest < np.inf:
+    if LARGEST < largest < np.inf:
         raise ValueError(
-            f"The features go up to {largest:.3g} in absolute value, beyond {_LARGEST:g}, so "
+            f"The features go up to {largest:.3g} in absolute value, beyond {LARGEST:g}, so "
             "their squares overflow: scale the features."
         )
 

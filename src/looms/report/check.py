@@ -31,9 +31,9 @@ from looms.report.model import Model, model_of
 from looms.report.page import write_check
 from looms.report.text import Caution, note, percent, plain, score, sentence, serious
 from looms.tables import TablePreprocessor
-from looms.tables._columns import columns_of, names_in, rows
+from looms.tables._columns import columns_of, names_in, places_of, rows
 from looms.tables._kinds import read_column
-from looms.tables._preprocessor import identifiers_in, places_of_gaps, remarks_in
+from looms.tables._preprocessor import fitted_matrix, identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
 from looms.tables._telltales import remarks_on_telltales, telltales, why_none
@@ -205,10 +205,10 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     classes, codes, sizes = _understood(y, task, found)
     prepare = TablePreprocessor()
     try:
-        matrix = prepare.fit_transform(X)
+        matrix = fitted_matrix(prepare, X)
     except ValueError:  # columns are read one by one only if some cannot be
         X = _readable(X, found)
-        matrix = prepare.fit_transform(X)
+        matrix = fitted_matrix(prepare, X)
     columns = [] if issparse(X) else _columns(X, prepare)
     found += [*_of_columns(prepare, columns, numbers), *_of_classes(sizes)]
     if len(sizes) != 1:
@@ -281,26 +281,25 @@ def _understood(y: Any, task: Task, found: list[Caution]) -> tuple[bool, AnyArra
 
 def _readable(X: Any, found: list[Caution]) -> Any:
     """The table without columns that cannot be read, which are added to the findings."""
-    names = None if issparse(X) else names_in(X)
+    names = names_in(X)
     if names is None:
         return X
-    wrong = []
-    for name, column in zip(names, columns_of(X, names), strict=True):
+    right = []
+    for k, column in enumerate(columns_of(X, range(len(names)))):
         try:
-            read_column(column, name)
+            read_column(column, names[k])
         except ValueError as error:
             text = f"{sentence(str(error))}. The rest of this check is without it."
             found.append(serious("A column that cannot be read", text))
-            wrong.append(name)
-    return X[[name for name in names if name not in wrong]] if wrong else X
+        else:
+            right.append(k)
+    return X.iloc[:, right] if hasattr(X, "iloc") else X[:, right]
 
 
 def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
     """Name, kind, number of different values and of gaps of each column."""
-    pandas, names = require("pandas", "looms.check"), names_in(X)
-    places: list[Any] = list(range(X.shape[1])) if names is None else names
-    called = [f"x{k}" for k in places] if names is None else names
-    cells = [pandas.Series(column) for column in columns_of(X, places)]
+    pandas, place = require("pandas", "looms.check"), places_of(names_in(X), X.shape[1])
+    cells = [pandas.Series(column) for column in columns_of(X, [*place.values()])]
     return [
         {
             "name": name,
@@ -308,7 +307,7 @@ def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
             "n_values": int(column.nunique()),
             "n_gaps": int(column.isna().sum()),
         }
-        for name, column in zip(called, cells, strict=True)
+        for name, column in zip(place, cells, strict=True)
     ]
 
 
@@ -339,8 +338,8 @@ def _of_ties(
     """Findings on whole numbers whose rows are alike like those of groups."""
     told = {name for remark in remarks_in(prepare) for name in remark.columns}
     names = [name for name, kind in prepare.kinds_.items() if kind == "number" and name not in told]
-    places = names if names_in(X) is not None else [int(name[1:]) for name in names]
-    read = zip(names, columns_of(X, places), strict=True)
+    place = places_of(names_in(X), X.shape[1])
+    read = zip(names, columns_of(X, [place[name] for name in names]), strict=True)
     values = {name: read_column(of, name, "number").values for name, of in read}
     values = {name: of for name, of in values.items() if may_name_groups(of)}
     if not values:

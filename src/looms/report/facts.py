@@ -37,6 +37,7 @@ from looms.report.model import Model, model_of, relevances
 from looms.report.scores import brier, headline, held_out, outer, recall_by_class
 from looms.report.text import Caution, clean, plain
 from looms.tables import TablePreprocessor
+from looms.tables._preprocessor import matrix_of
 
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
 SCHEMA = 5
@@ -185,7 +186,7 @@ class Facts:
         prepares = all(isinstance(step, TablePreprocessor) for step in before)
         if X is not None and known is not None and prepares and getattr(X, "ndim", 2) == 2:
             for step in before:
-                X = step.transform(X)
+                X = matrix_of(step, X)
             firsts["X"] = _first_unlike(rows_in_memory(X), known)
         for name, row in firsts.items():
             if row is not None:

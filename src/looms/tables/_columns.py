@@ -20,41 +20,44 @@ Column: TypeAlias = "pd.Series | AnyArray"
 
 
 def names_in(X: Any) -> list[str] | None:
-    """Names of the columns of a data frame; None for an array, and if no name is text.
+    """Names of the columns of a data frame, as text; None for an array.
 
     Raises
     ------
-    TypeError
-        If only some names are text.
     ValueError
         If two columns have the same name.
     """
     if not hasattr(X, "columns"):
         return None
-    names = list(X.columns)
-    n_texts = sum(isinstance(name, str) for name in names)
-    if not n_texts:
-        return None
-    if n_texts < len(names):
-        raise TypeError(
-            "some names of the columns are text and some are not: rename them with "
-            "X.columns = X.columns.astype(str)"
-        )
+    names = [name_as_text(name) for name in X.columns]
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise ValueError(f"two columns are named {twice!r}: rename one of them")
     return names
 
 
-def columns_of(X: Any, places: Sequence[int] | Sequence[str]) -> list[Column]:
-    """Columns of a table at some places, or of some names.
+def name_as_text(name: object) -> str:
+    """Name of a column as text: of a year 2019, also as a float, "2019"."""
+    if isinstance(name, tuple):
+        return str(tuple(map(name_as_text, name)))
+    return str(int(name) if isinstance(name, float) and name.is_integer() else name)
+
+
+def places_of(names: Sequence[str] | None, n: int) -> dict[str, int]:
+    """Place of each of n columns by its name; x0, x1, and so on without names."""
+    called = [f"x{k}" for k in range(n)] if names is None else names
+    return {name: k for k, name in enumerate(called)}
+
+
+def columns_of(X: Any, places: Sequence[int]) -> list[Column]:
+    """Columns of a table at some places.
 
     Parameters
     ----------
     X : pandas.DataFrame, polars.DataFrame, or array of `rows`
         The table.
-    places : sequence of int, or of str
-        Which columns; names for a data frame only.
+    places : sequence of int
+        Which columns.
 
     Returns
     -------
@@ -67,8 +70,8 @@ def columns_of(X: Any, places: Sequence[int] | Sequence[str]) -> list[Column]:
         pandas = require("pandas", "A table of mixed columns")
         return [pandas.Series(X[:, k]) for k in places]
     if hasattr(X, "iloc"):
-        return [X[name] if isinstance(name, str) else X.iloc[:, name] for name in places]
-    return [_of_polars(X[name] if isinstance(name, str) else X.to_series(name)) for name in places]
+        return [X.iloc[:, k] for k in places]
+    return [_of_polars(X.to_series(k)) for k in places]
 
 
 def _of_polars(column: Any) -> Column:
@@ -98,9 +101,9 @@ def rows(X: Any) -> Any:
     return X.astype(object) if X.dtype.kind in "US" else X
 
 
-def check_names(names: Sequence[str], given: Iterable[object]) -> None:
+def check_names(names: Sequence[str], given: Iterable[str]) -> None:
     """ValueError if a table lacks columns; it names them, and what is most like the first."""
-    columns = {str(name) for name in given}
+    columns = set(given)
     absent = [name for name in names if name not in columns]
     if absent:
         alike = difflib.get_close_matches(absent[0], sorted(columns), 1, 0.75)

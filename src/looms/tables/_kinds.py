@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -13,6 +16,7 @@ import numpy as np
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
+from looms.kernels._samples import LARGEST
 from looms.tables._columns import Column
 
 if TYPE_CHECKING:
@@ -23,9 +27,11 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _DATE_KINDS: tuple[Kind, ...] = ("date", "day-first date", "month-first date")
 
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
-_DATES = ("datetime64", "datetime", "date")
+_DATES = ("datetime64", "datetime", "date", "period")
 _CATEGORIES = ("string", "boolean", "categorical", "mixed-integer")
 
+#: Texts that may be no dates before the first of a column of dates with such texts.
+_MOST_ODD = 3
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 #: Dates of which no number may be another one: the year first, or the month by its name.
 _MONTHS = ("%b", "%B")  # Jan and January
@@ -215,6 +221,17 @@ def _text(value: object) -> str:
     return str(value).strip()
 
 
+def date_like(texts: AnyArray) -> AnyArray:
+    """(n,) whether each text is a date, if they are written as most are."""
+    pandas = require("pandas", "A table of mixed columns")
+    first = next((each for each in texts[:_MOST_ODD] if _may_be_dates(each)), None)
+    if first is None:
+        return np.zeros(len(texts), dtype=bool)
+    cells = pandas.Series([first, *texts], dtype=object)  # the first tells how they are written
+    read = [~np.isnan(_floats(cells, kind))[1:] for kind in _DATE_KINDS]
+    return max(read, key=np.count_nonzero)
+
+
 def _may_be_dates(first: str) -> bool:
     return bool(_iso_date(first, "day-first date") or _formats_of([first]))
 
@@ -227,9 +244,17 @@ def as_floats(column: Column, name: object, kind: str) -> AnyArray:
     else:
         floats = _floats(column, kind)
         wrong = (np.isnan(floats) & ~column.isna().to_numpy()) | np.isinf(floats)
-    if wrong.any():
-        row = int(wrong.argmax())
+    huge = np.abs(floats) > LARGEST
+    if wrong.any() or huge.any():
+        row = int((wrong | huge).argmax())
         cell = column[row] if isinstance(column, np.ndarray) else column.iloc[row]
+        if huge[row] and not isinstance(cell, str) and abs(cell) < math.inf:
+            size = abs(floats[row] if np.isfinite(floats[row]) else Decimal(cell))
+            raise ValueError(
+                f"column {name!r} goes up to {size:.3g} in absolute value, in "
+                f"{row_name(column, row)}, beyond {LARGEST:g}, so squares overflow: correct the "
+                "cell, or scale the column"
+            )
         shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise wrong_cell(name, kind, row_name(column, row), shown)
     return floats
@@ -251,7 +276,11 @@ def _floats(column: pd.Series, kind: str) -> AnyArray:
     if getattr(column.dtype, "kind", "") in others:  # whose numbers pandas would take as they are
         return np.full(len(column), np.nan)
     if not kind.endswith("date"):
-        numbers = pandas.to_numeric(column, errors="coerce")
+        try:
+            numbers = pandas.to_numeric(column, errors="coerce")
+        except OverflowError:  # of whole numbers that no float reaches
+            whole = column.map(lambda cell: Decimal(cell) if isinstance(cell, int) else cell)
+            numbers = pandas.to_numeric(whole, errors="coerce")
         floats: AnyArray = numbers.to_numpy(dtype=float, na_value=np.nan)
         return floats
     if isinstance(column.dtype, np.dtype | pandas.DatetimeTZDtype) and column.dtype.kind == "M":
@@ -259,13 +288,12 @@ def _floats(column: pd.Series, kind: str) -> AnyArray:
     codes, different = pandas.factorize(column.to_numpy(dtype=object))
     cells = pandas.Series(different, dtype=object)
     iso = [_iso_date(v, kind) if isinstance(v, str) else _no_number(v) for v in different]
-    written = pandas.Series(iso, dtype=object)
-    times = pandas.to_datetime(written, format="ISO8601", errors="coerce", utc=True)
+    days = _days_as(pandas.Series(iso, dtype=object), "ISO8601")
     if kind == "date" and all(isinstance(v, str) for v in different):
-        parsed = [_read_as(cells, form) for form in _formats_of(cells)]
-        times = max([times, *parsed], key=lambda each: each.notna().sum())
-    days: AnyArray = np.append(_days(times), np.nan)[codes]
-    return days
+        parsed = [_days_as(cells, form) for form in _formats_of(cells)]
+        days = max([days, *parsed], key=lambda each: np.count_nonzero(~np.isnan(each)))
+    values: AnyArray = np.append(days, np.nan)[codes]
+    return values
 
 
 def _no_number(cell: Any) -> Any:
@@ -274,11 +302,10 @@ def _no_number(cell: Any) -> Any:
 
 
 def _days(times: pd.Series) -> AnyArray:
-    """Days since 1970; NaN for NaT."""
-    pandas = require("pandas", "A table of mixed columns")
-    days = (times - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
-    floats: AnyArray = days.to_numpy(dtype=float, na_value=np.nan)
-    return floats
+    """Days since 1970 of times in UTC, in whatever unit; NaN for NaT."""
+    since = times.dt.tz_localize(None).to_numpy() - np.datetime64("1970-01-01")
+    days: AnyArray = since / np.timedelta64(1, "D")
+    return days
 
 
 def _formats_of(cells: Iterable[str]) -> list[str]:
@@ -287,14 +314,37 @@ def _formats_of(cells: Iterable[str]) -> list[str]:
     if _MAY_BE_PLAIN.fullmatch(first) is None:
         return []
     one = require("pandas", "A table of mixed columns").Series([first])
-    return [form for form in _FORMATS if _read_as(one, form).notna().all()]
+    return [form for form in _FORMATS if not np.isnan(_days_as(one, form)).any()]
 
 
-def _read_as(cells: pd.Series, form: str) -> pd.Series:
-    """Times of cells that are all written in one format; NaT for a cell that is not."""
+def _days_as(cells: pd.Series, form: str) -> AnyArray:
+    """Days since 1970 of dates, and of texts in one format; NaN for a cell that is neither."""
     pandas = require("pandas", "A table of mixed columns")
-    times: pd.Series = pandas.to_datetime(cells.str.strip(), format=form, errors="coerce", utc=True)
-    return times
+    cells = cells.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    near = cells.where([not isinstance(cell, pandas.Period) for cell in cells], None)
+    days = _days(pandas.to_datetime(near, format=form, errors="coerce", utc=True))
+    for k in np.flatnonzero(np.isnan(days)):
+        days[k] = _far_day(cells.iloc[k], form)
+    return days
+
+
+def _far_day(cell: Any, form: str) -> float:
+    """Days since 1970 of a period, or of a date that nanoseconds do not reach; NaN for others."""
+    if hasattr(cell, "asfreq"):
+        return float(cell.asfreq("s", "start").ordinal / 86400)
+    if isinstance(cell, str):
+        try:
+            iso = form == "ISO8601"
+            cell = datetime.fromisoformat(cell) if iso else datetime.strptime(cell, form)
+        except ValueError:
+            return np.nan
+    if not isinstance(cell, date) or cell != cell or 1678 <= cell.year <= 2261:
+        return np.nan
+    days = float(cell.toordinal() - date(1970, 1, 1).toordinal())
+    if isinstance(cell, datetime):
+        time = timedelta(0, cell.second, cell.microsecond, 0, cell.minute, cell.hour)
+        days += (time - (cell.utcoffset() or timedelta(0))) / timedelta(days=1)
+    return days
 
 
 def _iso_date(text: str, kind: str) -> str:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from looms._checks import check_count, check_known
 from looms._typing import AnyArray, Array, Matrix
-from looms.tables._columns import Column, check_names, columns_of, names_in, rows
+from looms.tables._columns import (
+    Column,
+    check_names,
+    columns_of,
+    name_as_text,
+    names_in,
+    places_of,
+    rows,
+)
 from looms.tables._kinds import KINDS, Kind, converted, read_column
 from looms.tables._remarks import (
     SERIOUS,
@@ -28,6 +42,9 @@ from looms.tables._remarks import (
 from looms.tables._state import packed_state, unpacked_state
 from looms.tables._transformers import PairScaler, SparseColumns
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+#: For functions whose steps make arrays, whatever scikit-learn's ``transform_output`` is.
+_as_arrays: Callable[[_F], _F] = config_context(transform_output="default")
 #: Numbers by which booleans are also written.
 _BOOLEANS = {"0": "False", "1": "True"}
 
@@ -82,7 +99,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Sentences on columns that may need attention: dropped, with words among numbers,
         dates, identifiers.
     feature_names_in_ : ndarray of str
-        Names of all columns of the table; absent if they have no names.
+        Names of all columns of the table, as text; absent if they have no names.
     n_features_in_ : int
         Number of all columns of the table.
 
@@ -137,9 +154,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ------
         ValueError
             If no column has two different values, or a column holds infinite numbers, or neither
-            numbers, dates, text nor booleans.
-        TypeError
-            If only some columns are named by text.
+            numbers, dates, text nor booleans, or two columns have the same name.
         """
         self._fit(X, ranges or {})
         return self
@@ -223,11 +238,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return self._fit_sparse(X)
         X = rows(X)
         names = names_in(X)
-        called = [f"x{k}" for k in range(X.shape[1])] if names is None else names
-        given = self._given(called)
-        chosen = list(given) or called
-        places = chosen if names is not None else [int(name[1:]) for name in chosen]
-        columns = dict(zip(chosen, columns_of(X, places), strict=True))
+        place = places_of(names, X.shape[1])
+        given = self._given(list(place))
+        chosen = list(given or place)
+        columns = dict(zip(chosen, columns_of(X, [place[name] for name in chosen]), strict=True))
         read = {name: read_column(of, name, given.get(name)) for name, of in columns.items()}
         unlike = {name for name, of in read.items() if name not in given and tells_rows_apart(of)}
         kinds = {name: of.kind for name, of in read.items() if of.kinds and name not in unlike}
@@ -259,12 +273,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _given(self, names: Sequence[str]) -> Mapping[str, Kind]:
         """``kinds``, checked against the names of the columns."""
-        given = self.kinds or {}
+        given = {name_as_text(name): kind for name, kind in (self.kinds or {}).items()}
         for name, kind in given.items():
             check_known(kind, f"kind of {name!r}", KINDS)
         check_names(list(given), names)
         return given
 
+    @_as_arrays
     def _fit_sparse(self, X: Matrix) -> Matrix:
         columns = SparseColumns()
         kept = columns.fit_transform(X)
@@ -273,6 +288,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._steps = {"columns": columns, "scale": MaxAbsScaler().fit(kept)}
         return kept
 
+    @_as_arrays
     def _fit_steps(self, parts: Parts) -> None:
         self._steps = {}
         if parts.numbers.shape[1]:
@@ -292,6 +308,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
             self._steps["encode"] = encode.fit(parts.texts)
 
+    @_as_arrays
     def _parts(self, X: Any) -> Parts | Matrix:
         """Parts of any rows."""
         check_is_fitted(self)
@@ -305,15 +322,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "fit it to a sparse matrix"
             )
         X = rows(X)
-        named = getattr(self, "feature_names_in_", None)
-        places: Sequence[Any] = list(self.kinds_)
-        if named is not None and names_in(X) is not None:
-            check_names(places, X.columns)
+        named, given_names = getattr(self, "feature_names_in_", None), names_in(X)
+        if named is not None and given_names is not None:
+            check_names(list(self.kinds_), given_names)
+            named = given_names
+        elif named is not None and [*named] == [*map(str, range(len(named)))]:
+            _check_n_features(self, X, reset=False)  # pandas' names of columns without any
         else:
             validate_data(self, X, reset=False, skip_check_array=True)
-            order = {name: k for k, name in enumerate(named)} if named is not None else {}
-            places = [order[name] if order else int(name[1:]) for name in places]
-        columns: list[Column] = columns_of(X, places)
+        place = places_of(named, X.shape[1])
+        columns: list[Column] = columns_of(X, [place[name] for name in self.kinds_])
         given = zip(self.kinds_.items(), columns, strict=True)
         values = {name: converted(column, name, kind) for (name, kind), column in given}
         for name in self._booleans():
@@ -341,6 +359,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             texts[k] = values[name]
         return Parts(floats.T, texts.T)
 
+    @_as_arrays
     def _matrix(self, parts: Parts | Matrix) -> Matrix:
         """Matrix of parts."""
         steps = self._steps
@@ -368,6 +387,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
+
+
+def fitted_matrix(preprocessor: TablePreprocessor, X: Any) -> Matrix:
+    """`TablePreprocessor.fit_transform` as a matrix, whatever the setting of outputs is."""
+    return preprocessor._matrix(preprocessor._fit(X, {}))
+
+
+def matrix_of(preprocessor: TablePreprocessor, X: Any) -> Matrix:
+    """`TablePreprocessor.transform` as a matrix, whatever the setting of outputs is."""
+    return preprocessor._matrix(preprocessor._parts(X))
 
 
 def remarks_in(preprocessor: TablePreprocessor) -> list[Remark]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms._words import listed, row_name
 from looms.tables._columns import Column
-from looms.tables._kinds import Read
+from looms.tables._kinds import Read, date_like
 
 #: With fewer rows, different values are not a sign of an identifier.
 _FEWEST_ROWS = 20
@@ -81,7 +81,8 @@ def sentence(remark: Remark, advice: Mapping[str, str] = ADVICE) -> str:
 
 def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
     """Remarks on the columns of a table, as they were given and as they were read."""
-    broken = [*_words_among_numbers(columns, read), *_numbers_as_text(read)]
+    broken = [*_words_among(columns, read, "number", number_like), *_numbers_as_text(read)]
+    broken += _words_among(columns, read, "date", date_like)
     yield from broken
     constant = [name for name, of in read.items() if not of.kinds]
     if constant:
@@ -127,10 +128,13 @@ def _is_of_short_years(of: Read) -> bool:
     return sum(_SHORT_YEAR.fullmatch(each) is not None for each in texts) > len(texts) / 2
 
 
-def _words_among_numbers(
-    columns: Mapping[str, Column], read: Mapping[str, Read]
+def _words_among(
+    columns: Mapping[str, Column],
+    read: Mapping[str, Read],
+    kind: str,
+    is_like: Callable[[AnyArray], AnyArray],
 ) -> Iterator[Remark]:
-    """Columns treated as text although most of their cells are numbers."""
+    """Columns treated as text although most of their cells are numbers, or dates."""
     broken = []
     for name, of in read.items():
         if of.kinds != ("category",) or of.codes is None:
@@ -140,7 +144,7 @@ def _words_among_numbers(
             continue
         n_of = np.bincount(of.codes + 1)[1:]  # rows of each text
         firsts = np.unique(of.codes, return_index=True)[1][-len(n_of) :]
-        like = number_like(of.values[firsts])
+        like = is_like(of.values[firsts])
         if n_of[like].sum() > n_of[~like].sum() > 0:
             broken.append((name, int(n_of[~like].sum()), int(firsts[~like].min())))
     if not broken:
@@ -152,7 +156,7 @@ def _words_among_numbers(
         "words",
         names,
         f"column {name!r} is treated as text, with a feature for each value, because {n_wrong} of "
-        f"its cells {'is not a number' if n_wrong == 1 else 'are not numbers'}, first "
+        f"its cells {f'is not a {kind}' if n_wrong == 1 else f'are not {kind}s'}, first "
         f"{str(read[name].values[first])!r} in {row_name(columns[name], first)}{others}; "
         "correct such cells or leave them empty",
     )
@@ -249,7 +253,7 @@ def tells_rows_apart(of: Read) -> bool:
     n_cells, texts = np.count_nonzero(of.codes >= 0), of.values[of.codes >= 0][firsts]
     if n_cells < _FEWEST_ROWS or len(present) < _NEARLY_ALL * n_cells:
         return False
-    return bool(number_like(texts).mean() <= 0.5)
+    return bool(max(number_like(texts).mean(), date_like(texts).mean()) <= 0.5)
 
 
 def _codes(of: Read) -> AnyArray | None:

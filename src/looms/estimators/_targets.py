@@ -1,0 +1,87 @@
+"""Targets in the form that models take: one column is one target, and labels are plain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.exceptions import DataConversionWarning
+
+from looms._checks import check_target
+from looms._number_text import number_like
+from looms.estimators._warnings import warn
+
+
+def as_targets(y: Any, classes: bool) -> Any:
+    """Targets as models take them: one column without its second dimension, labels plain.
+
+    Those of pandas keep index and name.
+
+    Raises
+    ------
+    ValueError
+        If there are gaps, or text and other values, or ``classes`` are no labels.
+
+    Warns
+    -----
+    DataConversionWarning
+        If they are one column.
+    """
+    if y is None:
+        return None
+    check_target(y)
+    y = _one_target(y)
+    return _plain_labels(y) if classes else y
+
+
+def _one_target(y: Any) -> Any:
+    """The one target of a frame, array or list of one column; others as they are."""
+    shape = y.shape if hasattr(y, "shape") else np.shape(np.asarray(y, dtype=object))
+    if len(shape) != 2 or shape[1] != 1 or issparse(y):
+        return y
+    warn(
+        "A column-vector y was passed when a 1d array was expected: it is taken as one target, so "
+        "predictions have one dimension. Give y.ravel(), or one column of a frame by its name.",
+        DataConversionWarning,
+    )
+    if hasattr(y, "iloc"):
+        return y.iloc[:, 0]
+    return y.to_series() if hasattr(y, "to_series") else np.asarray(y)[:, 0]
+
+
+def _plain_labels(y: Any) -> Any:
+    """Numbers and booleans that objects hold, and text; ValueError for labels of other types."""
+    values = np.asarray(y)
+    if values.dtype.kind == "T":
+        return np.array(values.tolist())
+    if values.dtype != object or values.ndim > 1:
+        return y
+    labels = values.tolist()
+    if all(isinstance(label, str) for label in labels):
+        return y
+    plain = np.asarray(labels)
+    booleans = {isinstance(label, bool | np.bool_) for label in labels}
+    if plain.dtype.kind not in "biuf" or len(booleans) > 1:
+        types = sorted({type(label).__name__ for label in labels})
+        raise ValueError(
+            f"y holds objects of the type {' and '.join(types)}, but classes are text, booleans or "
+            "whole numbers: convert y, for example by y.astype(str)."
+        )
+    return y.astype(plain.dtype) if hasattr(y, "iloc") else plain
+
+
+def check_numbers(y: Any, classifier: str) -> None:
+    """ValueError for targets that are text or dates, with the name of a classifier to take."""
+    if (values := np.asarray(y)).dtype.kind in "mM":
+        raise ValueError(
+            "y must be numbers for regression, but it holds dates or times: give numbers, such as "
+            "days since the first."
+        )
+    for first in values.ravel()[:1]:
+        if isinstance(first, str):
+            numbers = number_like(values.ravel().tolist()).all()
+            remedy = "convert it to numbers" if numbers else f"use {classifier} for classes"
+            raise ValueError(
+                f"y must be numbers for regression, but it contains {str(first)!r}; {remedy}."
+            )

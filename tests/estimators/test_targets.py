@@ -1,0 +1,171 @@
+"""Targets as they may be given: one column, labels in objects, gaps, in another order."""
+
+from decimal import Decimal
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import DataConversionWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import looms
+from looms import (
+    Intervals,
+    KernelClassifier,
+    KernelRegressor,
+    NonconformityClassifier,
+    Search,
+    TabularClassifier,
+    TabularRegressor,
+)
+
+N = 40
+rng = np.random.default_rng(0)
+X = rng.normal(size=(N, 2))
+FRAME = pd.DataFrame(X, columns=["a", "b"])
+PRICE = np.exp(X[:, 0] + 0.3 * rng.normal(size=N))
+UP = X[:, 0] + 0.5 * rng.normal(size=N) > 0
+
+COLUMNS = {
+    "frame": lambda y: pd.DataFrame({"price": y}),
+    "polars": lambda y: pl.DataFrame({"price": y}),
+    "array": lambda y: y[:, None],
+    "list": lambda y: y[:, None].tolist(),
+}
+REGRESSORS = {
+    "table": partial(TabularRegressor, ["linear"]),
+    "table with log": partial(TabularRegressor, ["linear"], target="log"),
+    "kernel": partial(KernelRegressor, mu=0.1),
+    "closed intervals": partial(Intervals, Ridge()),
+    "intervals": partial(Intervals, RandomForestRegressor(3, random_state=0), cv=3),
+}
+CLASSIFIERS = {
+    "table": partial(TabularClassifier, ["linear"]),
+    "kernel": partial(KernelClassifier, mu=0.1),
+    "hinge": partial(
+        KernelClassifier, looms.kernels.RBF(0.5), mu=0.1, search=Search(criterion="hinge")
+    ),
+    "nonconformity": partial(NonconformityClassifier, [LogisticRegression()]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("Model", REGRESSORS.values(), ids=REGRESSORS)
+@pytest.mark.parametrize("given", COLUMNS.values(), ids=COLUMNS)
+def test_one_column_is_one_target(given, Model):
+    flat = Model().fit(X, PRICE)
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        column = Model().fit(X, given(PRICE))
+    for model in (flat, column):
+        if hasattr(model, "evaluate"):
+            model.evaluate(nested=False)
+    assert_array_equal(column.predict(X), flat.predict(X))
+    assert_array_equal(column.predict_interval(X, 0.8), flat.predict_interval(X, 0.8))
+    assert column.score(X, given(PRICE)) == flat.score(X, PRICE)
+    if hasattr(flat, "with_rows"):
+        with pytest.warns(DataConversionWarning):
+            more = column.with_rows(X[:3] + 0.1, given(PRICE[:3]))
+        assert_array_equal(more.predict(X), flat.with_rows(X[:3] + 0.1, PRICE[:3]).predict(X))
+
+
+@pytest.mark.slow
+def test_one_column_keeps_its_name_and_is_assessed_as_one_target(tmp_path):
+    with pytest.warns(DataConversionWarning):
+        model = TabularRegressor(["linear"]).fit(FRAME, COLUMNS["frame"](PRICE))
+    model.report(tmp_path / "page.html", FRAME, COLUMNS["frame"](PRICE))
+    assert "price" in (tmp_path / "page.html").read_text()
+    with pytest.warns(DataConversionWarning) as told:
+        found = looms.assess(model, FRAME, COLUMNS["frame"](PRICE), 2)
+    assert len(told) == 1
+    pd.testing.assert_series_equal(found.mean, looms.assess(model, FRAME, PRICE, 2).mean)
+
+
+DAYS = pd.date_range("2024-01-01", periods=2)
+CLEAR = {
+    "whole numbers": pd.Series(UP.astype(int), dtype=object),
+    "booleans": np.array(UP, dtype=object),
+    "whole floats": np.array(UP.astype(float), dtype=object),
+    "text": np.where(UP, "up", "down").astype(object),
+}
+if hasattr(np.dtypes, "StringDType"):  # from NumPy 2
+    CLEAR["numpy's text"] = np.where(UP, "up", "down").astype(np.dtypes.StringDType())
+UNCLEAR = {
+    "Decimal": [Decimal(int(up)) for up in UP],
+    "date": [DAYS[int(up)].date() for up in UP],
+    "Interval": pd.Series(pd.cut(X[:, 0], 2)),
+    "Period": pd.Series(DAYS[UP.astype(int)]).dt.to_period("D"),
+    "bool and int": pd.Series([bool(up) if k % 2 else int(up) for k, up in enumerate(UP)]),
+}
+
+
+@pytest.mark.parametrize("Model", CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_labels_in_objects(Model):
+    for labels in CLEAR.values():
+        plain = np.array(np.asarray(labels).tolist())
+        model, expected = (Model().set_params(random_state=0).fit(X, y) for y in (labels, plain))
+        assert model.classes_.tolist() == expected.classes_.tolist()
+        assert_array_equal(model.predict(X), expected.predict(X))
+    for kind, labels in UNCLEAR.items():
+        with pytest.raises(ValueError, match=f"y holds objects of the type {kind}, but classes"):
+            Model().fit(X, labels)
+
+
+@pytest.mark.slow
+def test_labels_in_objects_are_assessed_and_checked():
+    for name, labels in CLEAR.items():
+        plain = np.array(np.asarray(labels).tolist())
+        found, expected = (
+            looms.assess(LogisticRegression(), X, y, 2, scoring="accuracy") for y in (labels, plain)
+        )
+        pd.testing.assert_series_equal(found.mean, expected.mean)
+        assert looms.check(FRAME, labels)["task"] == "classification", name
+    for kind, labels in UNCLEAR.items():
+        with pytest.raises(ValueError, match=f"y holds objects of the type {kind}"):
+            looms.assess(LogisticRegression(), X, labels, 2)
+
+
+@pytest.mark.parametrize("gap", [np.nan, None, pd.NA, pd.NaT])
+def test_gaps_are_told_of_as_in_fit(gap):
+    numbers, labels = (pd.Series(each, dtype=object) for each in (PRICE, np.where(UP, "up", "no")))
+    numbers[5] = labels[5] = gap
+    uses = {
+        "assess": lambda model, y: looms.assess(model, X, y, 2, scoring=None),
+        "score": lambda model, y: looms.assess(model, X, y, 2, scoring="r2"),
+        "compare": lambda model, y: looms.compare({"one": model, "other": model}, X, y, n_splits=2),
+        "intervals": lambda model, y: Intervals(model).fit(X, y),
+        "fit": lambda model, y: KernelRegressor().fit(X, y),
+    }
+    for use in uses.values():
+        with pytest.raises(ValueError, match="y has no value in 1 of 40 rows, the first is row 5"):
+            use(Ridge(), numbers)
+    for use in ("assess", "compare"):
+        with pytest.raises(ValueError, match="y has no value in 1 of 40 rows, the first is row 5"):
+            uses[use](LogisticRegression(), labels)
+
+
+def test_other_targets_are_told_of_as_in_fit():
+    infinite, text = np.r_[PRICE[1:], np.inf], PRICE.astype(str)
+    for y, problem in [(infinite, "y contains infinity"), (text, "convert it to numbers")]:
+        for use in (
+            KernelRegressor().fit,
+            TabularRegressor(["linear"]).fit,
+            Intervals(Ridge()).fit,
+            partial(looms.assess, Ridge(), n_splits=2),
+            partial(looms.compare, {"one": Ridge(), "other": Ridge(2.0)}, n_splits=2),
+        ):
+            with pytest.raises(ValueError, match=problem):
+                use(X=X, y=y)
+
+
+@pytest.mark.parametrize(
+    "Model", [*REGRESSORS.values(), *CLASSIFIERS.values()], ids=[*REGRESSORS, *CLASSIFIERS]
+)
+def test_an_index_in_another_order_is_told(Model):
+    y = pd.Series(PRICE if Model in REGRESSORS.values() else UP)
+    with pytest.warns(UserWarning, match="the same index in another order") as told:
+        Model().fit(FRAME, y[::-1])
+    assert sum("another order" in str(one.message) for one in told) == 1
