@@ -239,6 +239,7 @@ class Classifier(ScoredClassifier, SelectingModel):
         self,
         n_rows: int,
         r: Array,
+        tie: float,
         blocks: Iterable[tuple[slice, Array]],
         confidence_level: float,
         class_conditional: bool,
@@ -251,7 +252,9 @@ class Classifier(ScoredClassifier, SelectingModel):
         for rows, F in blocks:
             scores = class_margins(F.reshape(*F.shape[:2], -1))
             sets[rows] = prediction_sets(
-                loo_scores, scores, confidence_level, labels if class_conditional else None
+                *(loo_scores, scores, confidence_level),
+                labels if class_conditional else None,
+                tie=2.0 * tie,  # of differences
             )
         return sets
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from looms._checks import check_known
+from looms._classes import rounding
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import required_rank
@@ -33,6 +34,7 @@ from looms.folds import group_numbers, is_grouped
 from looms.held_out import HeldOut
 from looms.kernels import Function
 from looms.lssvm._system import targets_as_columns
+from looms.lssvm.conditioning import largest_of
 from looms.units import Units
 
 #: Kernels of scikit-learn whose matrices are positive semi-definite, if coef0 is not negative.
@@ -246,13 +248,15 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         ends = np.empty((_num_samples(X), *residuals.shape[1:], 2))
         if not len(ends):
             return ends
+        tie = rounding(n) if self._closed is None else self._closed._tie
+        width = tie * largest_of(self.held_out_.y)
         self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
         n_outputs = self.units_.n_units * (residuals.size // n)
         for some in gen_batches(len(ends), max(1, _NUMBERS // n_outputs)):
             outputs = self._outputs_without(rows_at(X, np.arange(some.start, some.stop)))
             for rows in gen_batches(len(outputs), max(1, _NUMBERS // residuals.size)):
                 F = outputs[rows][:, self.units_.own].reshape(-1, *residuals.shape)
-                ends[some][rows] = INTERVALS[method](residuals, F, confidence_level)
+                ends[some][rows] = INTERVALS[method](residuals, F, confidence_level, tie=width)
         return ends
 
     def _outputs_without(self, X: Any) -> Array:

@@ -25,6 +25,7 @@ from looms.estimators._selecting import SelectingModel
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
+from looms.lssvm.conditioning import largest_of
 from looms.lssvm.fit import cross_of
 from looms.selection._candidates import HeldOutLoss
 
@@ -177,9 +178,25 @@ class Regressor(ScoredRegressor, SelectingModel):
         0.89
         """
         X = self._checked_new_data(X)
+        self._check_intervals(confidence_level, method)
+        asking = "predict_interval"
+        r, tie, blocks = self._models_without_rows(X, asking, chosen=method != "scaled")
+        width = tie * largest_of(self.loo_.y[self.fit_weight_ > 0])
+        ends = np.empty((X.shape[0], *r.shape[1:], 2))
+        if method == "scaled":
+            for rows, F in blocks:
+                some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
+                scales = self._scales(some, F.shape)
+                ends[rows] = jackknife_plus(r, F, confidence_level, tie=width, **scales)
+            return ends
+        for rows, F in blocks:
+            ends[rows] = INTERVALS[method](r, F, confidence_level, tie=width)
+        return ends
+
+    def _check_intervals(self, confidence_level: float, method: str) -> None:
+        """ValueError for intervals that the rows of the fit cannot give."""
         check_known(method, "method", METHODS)
-        n = int(np.count_nonzero(self.fit_weight_))
-        required_rank(confidence_level, n)  # an error before any work
+        required_rank(confidence_level, int(np.count_nonzero(self.fit_weight_)))
         n_units = self._units.draws.n_units
         if method == "scaled" and self._closed is None:
             raise ValueError("method='scaled' needs a kernel, to find the nearest rows.")
@@ -188,18 +205,6 @@ class Regressor(ScoredRegressor, SelectingModel):
             raise ValueError(
                 f"method='scaled' needs three {word} of non-zero weight, got {n_units}."
             )
-        asking = "predict_interval"
-        r, blocks = self._models_without_rows(X, asking, chosen=method != "scaled")
-        ends = np.empty((X.shape[0], *r.shape[1:], 2))
-        if method == "scaled":
-            for rows, F in blocks:
-                some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
-                scales = self._scales(some, F.shape)
-                ends[rows] = jackknife_plus(r, F, confidence_level, **scales)
-            return ends
-        for rows, F in blocks:
-            ends[rows] = INTERVALS[method](r, F, confidence_level)
-        return ends
 
     def _by_repetition(self) -> Array:
         train, units = np.flatnonzero(self.fit_weight_), self._units
