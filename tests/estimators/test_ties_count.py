@@ -1,4 +1,4 @@
-"""Ties count in prediction sets and intervals, against exact arithmetic and in any order of rows."""
+"""Ties count in prediction sets and intervals: exact arithmetic, and any order of the rows."""
 
 from fractions import Fraction
 from math import ceil
