@@ -197,7 +197,8 @@ class Classifier(ScoredClassifier, SelectingModel):
         After any other search, or if a kernel took its width from the samples, nothing is
         guaranteed.
 
-        Samples of weight zero take no part. The cost is that of
+        Margins that differ by rounding alone are equal, and count for the class. Samples of weight
+        zero take no part. The cost is that of
         `KernelRegressor.predict_interval`.
 
         References

@@ -90,6 +90,9 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
     at least 2 c − 1 − √(2 / n) in folds [B21], mostly about c. The estimator must not depend on
     the order of the rows, and tuning must be inside of it.
 
+    Ends are rounded outwards, by what rounding can move outputs, so that a target at an end in
+    exact arithmetic is inside. Solvers with a tolerance move them by more.
+
     Closed forms are those of `KernelRegressor` with given hyper-parameters; they equal n refits, up
     to the tolerance of the regressor's own solver. A `KernelRidge` of another kernel than "linear",
     "rbf", "laplacian", "cosine" or "poly" is refitted. With groups the guarantee is for a row of a

@@ -152,6 +152,10 @@ class Regressor(ScoredRegressor, SelectingModel):
         samples. With folds the guarantee is weaker by a term that depends on their number [B21].
         With groups it is for a sample of a new group, if groups are of one size.
 
+        Ends are rounded outwards, by what rounding can move outputs: no target that is inside in
+        exact arithmetic is outside, whatever the order of the samples. Of models so ill-conditioned
+        that more than half of the digits are lost that is not certain.
+
         Samples of weight zero take no part. Closed forms are n² numbers with the model, but not
         in its copies and files ("scaled" keeps another n² per target); m samples cost 2 m n² flops,
         in blocks of rows that need some ten arrays of 8 MB at most. The closed forms of a linear

@@ -309,7 +309,10 @@ n_features_in_, feature_names_in_
         transform moves no target into or out of an interval. Nor does an end below zero that
         becomes zero, if no target is below zero; that all n of the fit are not, but the next one
         is, has a probability of at most 1/(n + 1). After nested scores, residuals of different
-        transforms are each compared under their own model, as in [RSC20].
+        transforms are each compared under their own model, as in [RSC20]. All models choose among
+        the transforms that the targets of all rows admit: like the kinds of the columns, these are
+        properties of the table. A model without all rows below zero could take logarithms, on
+        whose scale these have no distance.
         """
         check_is_fitted(self)
         self.model_._check_intervals(confidence_level, method)
