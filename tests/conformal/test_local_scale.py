@@ -36,6 +36,27 @@ def test_definition(kernel, number):
     assert_allclose(ours.loo, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("number", [np.arange(N), np.arange(N) // 2])
+def test_samples_that_are_equally_far_share_places(number):
+    """Two columns of bits: the mean over all orders in which such samples could come."""
+    bits, new = RNG.integers(0, 2, size=(N, 2)).astype(float), np.array([[0.0, 1.0], [1.0, 1.0]])
+    n_units, k = number.max() + 1, 9
+    residuals, near = np.abs(PAIRS[:, :n_units]), np.empty((2, n_units))
+    for t, i in np.ndindex(near.shape):
+        total, left = 0.0, k
+        for far in range(3):
+            level = (np.abs(bits - new[t]).sum(axis=1) == far) & (number != i)
+            share = min(left, level.sum()) / max(level.sum(), 1)
+            total, left = total + share * residuals[level, i].sum(), left - share * level.sum()
+        near[t, i] = (total + 0.1 * residuals[number != i, i].mean()) / (k + 0.1)
+    kernel = RBF(0.3)
+    ours = LocalScale(PAIRS[:, :n_units], kernel(bits), number)
+    assert_allclose(ours.at(kernel(new, bits)), near, rtol=1e-12)
+    for t in range(2):
+        at = (bits == new[t]).all(axis=1)
+        assert_allclose(ours.loo[at], near[t, number[at]], rtol=1e-12)
+
+
 def test_a_model_never_sees_its_own_sample():
     spoilt = PAIRS.copy()
     np.fill_diagonal(spoilt, 1e9)

@@ -57,6 +57,24 @@ def test_p_value_equal_to_the_level_is_outside():
     assert prediction_sets(np.zeros(9), scores, 0.9).item()
 
 
+def test_scores_that_differ_by_rounding_are_equal():
+    """Nine samples and a new one, whose scores are equal but for rounding."""
+    for size in (1e-9, 1.0, 1e9):
+        loo, new = np.full(9, 0.1 + 0.2) * size, np.full((1, 9, 1), 0.3) * size
+        assert p_values(loo, new).item() == 0.1
+        assert prediction_sets(loo, new, 0.5).item()
+        assert not prediction_sets(loo, new - 1e-7 * size, 0.5).item()
+
+
+def test_width_of_a_tie():
+    loo, new = np.full(9, 0.5), np.full((1, 9, 1), 0.4)
+    assert not prediction_sets(loo, new, 0.5, tie=0.09).item()
+    assert prediction_sets(loo, new, 0.5, tie=0.11).item()
+    assert prediction_sets(10 * loo, 10 * new, 0.5, tie=0.21).item()  # relative beyond one
+    infinite = np.full(9, np.inf), np.full((1, 9, 1), np.inf)
+    assert prediction_sets(*infinite, 0.5).item()
+
+
 def test_sets_grow_with_the_coverage():
     sets = [prediction_sets(LOO, SCORES, level) for level in (0.3, 0.6, 0.9)]
     for smaller, larger in pairwise(sets):

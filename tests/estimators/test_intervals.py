@@ -109,7 +109,7 @@ class TestFewFeatures:
     def test_models_of_a_repeated_choice_are_those_that_it_predicts_by(self, search, tmp_path):
         S = X * UNITS
         model = KernelRegressor("linear", search=Search(method=search)).fit(S, NOISY)
-        residuals, blocks = evaluated(model, nested=True)._models_without_rows(S, "x")
+        residuals, _, blocks = evaluated(model, nested=True)._models_without_rows(S, "x")
         F = np.vstack([outputs for _, outputs in blocks])
         assert_allclose(np.diagonal(F), NOISY - residuals, rtol=1e-9, atol=1e-9)
         nested = model.evaluate()._nested
@@ -237,7 +237,7 @@ class TestModels:
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
         monkeypatch.setattr(left_out, "_NUMBERS", 4 * N)
         model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY)
-        _, blocks = evaluated(model)._models_without_rows(np.tile(X_NEW, (9, 1)), "x")
+        _, _, blocks = evaluated(model)._models_without_rows(np.tile(X_NEW, (9, 1)), "x")
         sizes = [F.size for _, F in blocks]
         assert max(sizes) == 4 * N
         assert len(sizes) == 16

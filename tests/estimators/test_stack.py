@@ -309,7 +309,7 @@ def test_evaluations_of_numbers_almost_without_noise_have_no_shortcuts(noise, th
 @pytest.mark.slow
 def test_intervals_are_of_the_stacks_without_each_fold():
     model = machine("numbers", combine="stack").fit(X, Y)
-    residuals, blocks = evaluated(model)._models_without_rows(X, "x")
+    residuals, _, blocks = evaluated(model)._models_without_rows(X, "x")
     F = np.concatenate([f for _, f in blocks])
     outputs = model.evaluate(nested=False)._nested.held_out.outputs
     assert_allclose(F[range(len(X)), range(len(X))], outputs, rtol=1e-8)

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -20,11 +21,12 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 import looms
 from looms import (
@@ -35,6 +37,8 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
+from looms.conformal import jackknife_minmax, jackknife_plus
+from looms.estimators import _tabular_regressor
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.model_files import load_model, save_model
@@ -601,6 +605,30 @@ class TestIntervals:
         assert (found[:, 1] >= plus[:, 1]).all()
         assert (np.diff(found) > np.diff(plus)).any()
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize("method", ["plus", "minmax"])
+    def test_memory_does_not_grow_with_new_rows(self, method, monkeypatch):
+        rng = np.random.default_rng(0)
+        X, new = rng.normal(size=(300, 2)), rng.normal(size=(30_000, 2))
+        model = TabularRegressor([Ridge()], target="none").fit(X, X[:, 0] + rng.normal(size=300))
+        model.evaluate()
+        tracemalloc.start()
+        try:
+            ends = model.predict_interval(new, method=method)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 8 * len(X) * len(new)  # a number for each row of the fit and new one
+        monkeypatch.setattr(_tabular_regressor, "_NUMBERS", len(X) * len(new))
+        assert_array_equal(model.predict_interval(new, method=method), ends)
+
+    @pytest.mark.slow
+    def test_scaled_without_a_kernel_is_refused_before_any_evaluation_is_asked_for(self):
+        model = TabularRegressor([DecisionTreeRegressor(max_depth=2)]).fit(TABLE, NUMBERS)
+        model.evaluate()
+        with pytest.raises(ValueError, match="method='scaled' needs a kernel"):
+            model.predict_interval(NEW, 0.8, method="scaled")
+
     def test_scaled_says_that_it_takes_the_models_of_the_fit(self):
         model = evaluated(TabularRegressor(["linear"]).fit(TABLE, NUMBERS), nested=True)
         with pytest.raises(NotFittedError, match=r"which evaluate\(nested=False\) makes"):
@@ -753,6 +781,31 @@ class TestTarget:
             model.with_rows(X[90:], -1 - y[90:])
         with pytest.raises(ValueError, match=r"y has no value in 2 of 2 rows, the first is row 0"):
             model.with_rows(X[:2], [np.nan, np.nan])
+
+    @pytest.mark.parametrize("n_negative", [1, 6])
+    def test_models_without_a_fold_take_transforms_that_all_rows_admit(self, n_negative):
+        """The rows below zero are in one group, without which all targets are positive."""
+        rng = np.random.default_rng(0)
+        a, rows = rng.normal(size=40), np.arange(40)
+        y = np.exp(2 * a + 0.1 * rng.normal(size=40))
+        y[:n_negative] *= -1
+        groups = np.maximum(rows - n_negative + 1, 0)
+        table = pd.DataFrame({"a": a})
+        model = TabularRegressor(["linear"]).fit(table, y, groups=groups)
+        nested = model.evaluate()._nested
+        assert {one.transform_ for one in nested.models} == {"none"}
+
+        refits, new = [], pd.DataFrame({"a": np.linspace(-2, 2, 7)})
+        for out in nested.units:
+            rest = np.delete(rows, out)
+            plain = TabularRegressor(["linear"], target="none")
+            refits.append(plain.fit(table.iloc[rest], y[rest], groups=groups[rest]))
+        own = [refits[k] for k in nested.units.own]
+        r = [abs(y[i] - one.predict(table.iloc[[i]])[0]) for i, one in enumerate(own)]
+        F = np.stack([one.predict(new) for one in own], axis=1)
+        for method, intervals in (("plus", jackknife_plus), ("minmax", jackknife_minmax)):
+            found = model.predict_interval(new, 0.8, method=method)
+            assert_allclose(found, intervals(r, F, 0.8), rtol=1e-6)
 
     def test_targets_below_zero_stay_as_they_are(self):
         y = NUMBERS - NUMBERS.mean()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from looms._classes import rounding
 from looms._typing import AnyArray, Array
 
 _AVERAGE = 0.1  # of a neighbor
@@ -19,7 +20,8 @@ class LocalScale:
     s_ti = (Σ_j |R_ji| + c mean_j |R_ji|) / (k + c),    c = 0.1
 
     The sum is over the k samples j outside of unit i nearest to point t, with k = ⌈2 √n⌉ but at
-    most n − 1 − s for units of up to s samples. A unit is a sample, or a group of them.
+    most n − 1 − s for units of up to s samples. Samples that are as far as the k-th, up to
+    rounding, share the places that are left. A unit is a sample, or a group of them.
     The second term is a fraction of a neighbor with average residual, so no scale is zero
     among samples that the models fit exactly. Fewer neighbors would follow the noise more
     closely, but make all intervals wider, as their scale is noisy itself. R_ji is the
@@ -75,13 +77,19 @@ class LocalScale:
         self._most = int(sizes.max())
         self._k = max(1, min(int(np.ceil(2.0 * np.sqrt(n))), n - 1 - self._most))
         self._diagonal = K.diagonal().copy()
+        self._membership = sparse.csr_array(
+            (np.ones(n, dtype=np.intp), (np.arange(n), self._number)), shape=(n, n_units)
+        )
         self._residuals = np.abs(pair_residuals)
         self._residuals[np.arange(n), self._number] = 0.0
         self._means = self._residuals.sum(axis=0) / (n - sizes)
-        distance = self._distance(K)
-        distance[self._number[:, None] == self._number] = np.inf
-        others = _smallest(distance, self._k)
-        total = self._residuals[others, self._number[:, None]].sum(axis=1)
+        same = self._number[:, None] == self._number
+        order, level = self._levels(K, self._k, same)
+        last = level[:, [self._k - 1]]
+        nearer, tied = level < last, level == last
+        left = self._k - nearer.sum(axis=1, keepdims=True)
+        part = nearer + tied * (left / tied.sum(axis=1, keepdims=True))
+        total = (part * self._residuals[order, self._number[:, None]]).sum(axis=1)
         self.loo = self._scale(total, self._number)
 
     def at(self, K_new: Array) -> Array:
@@ -95,30 +103,40 @@ class LocalScale:
         -----
         O(m n (k + log n)).
         """
-        m, n = K_new.shape
-        nearest = _smallest(self._distance(K_new), self._k + self._most)
-        near, reserve = nearest[:, : self._k], nearest[:, self._k :]
-        rows = np.repeat(np.arange(m), self._k)
-        W = sparse.csr_array((np.ones(m * self._k), (rows, near.ravel())), shape=(m, n))
-        total = np.asarray(W @ self._residuals)
+        order, level = self._levels(K_new, self._k + self._most)
+        level -= level[:, [self._k - 1]]
+        total, places = np.zeros((2, len(K_new), len(self._means)))
+        places += self._k
+        some, following = level < 0, 0
         # A model that has not seen some of the k takes as many of the next in their place.
-        unseen = rows * len(self._means) + self._number[near.ravel()]
-        places, n_unseen = np.unique(unseen, return_counts=True)
-        point, unit = np.divmod(places, len(self._means))
-        others = self._number[reserve[point]] != unit[:, None]
-        taken = others & (np.cumsum(others, axis=1) <= n_unseen[:, None])
-        total[point, unit] += (self._residuals[reserve[point], unit[:, None]] * taken).sum(axis=1)
-        return self._scale(total)
+        while True:
+            ends = np.append(0, some.sum(axis=1).cumsum())
+            near = sparse.csr_array((np.ones(ends[-1]), order[some], ends), shape=K_new.shape)
+            seen = some.sum(axis=1, keepdims=True) - (near @ self._membership).toarray()
+            taken = np.minimum(places, seen)
+            total += taken / np.maximum(seen, 1.0) * (near @ self._residuals)
+            places -= taken
+            if not places.any():
+                return self._scale(total)
+            some, following = level == following, following + 1
 
-    def _distance(self, K: Array) -> Array:
+    def _levels(
+        self, K: Array, k: int, apart: AnyArray | bool = False
+    ) -> tuple[AnyArray, AnyArray]:
+        """Samples nearest to each point, k and those as far as the k-th, and levels of distance.
+
+        Both are (m, k or more), the nearest first; those ``apart`` are the last.
+        """
         # K_tt is the same for all samples j, so that it does not change which are near.
-        return np.asarray(self._diagonal - 2.0 * K)
+        distance = np.where(apart, np.inf, self._diagonal - 2.0 * K)
+        order = np.argsort(distance, axis=1, kind="stable")
+        ordered = np.take_along_axis(distance, order, axis=1)
+        size = np.abs(self._diagonal).max() + np.abs(K).max(axis=1, initial=0.0)
+        farther = ordered[:, 1:] > ordered[:, :-1] + rounding(len(self._diagonal)) * size[:, None]
+        level = np.pad(np.cumsum(farther, axis=1), ((0, 0), (1, 0)))
+        most = int((level <= level[:, [k - 1]]).sum(axis=1).max(initial=k))
+        return order[:, :most], level[:, :most]
 
     def _scale(self, total: Array, units: Any = slice(None)) -> Array:
         mean = self._means[units]
         return np.asarray(np.maximum((total + _AVERAGE * mean) / (self._k + _AVERAGE), _TINY))
-
-
-def _smallest(values: Array, k: int) -> AnyArray:
-    """Columns of the k smallest values of each row, smallest first; ties go to the first."""
-    return np.argsort(values, axis=1, kind="stable")[:, :k]

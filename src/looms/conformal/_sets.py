@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from looms._classes import tie_width
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import required_rank
 
@@ -33,12 +34,14 @@ def prediction_sets(
     scores: npt.ArrayLike,
     confidence_level: float,
     labels: npt.ArrayLike | None = None,
+    *,
+    tie: float | None = None,
 ) -> AnyArray:
     r"""Conformal prediction sets: the classes whose p-value is above 1 − confidence_level.
 
     The p-value of class y at point t is p_ty = (#{i : s_i ≤ S_tiy} + 1) / (n + 1), with
-    s = `loo_scores` and S = `scores`. With `labels` only samples i of class y are counted, and n is
-    their number.
+    s = `loo_scores` and S = `scores`, where scores that differ by rounding alone are equal. With
+    `labels` only samples i of class y are counted, and n is their number.
 
     Parameters
     ----------
@@ -48,6 +51,9 @@ def prediction_sets(
     confidence_level : nominal 1 − α, between 0 and 1.
     labels : (n,) class index of each sample, for p-values within each class; None for
         p-values over all.
+    tie : difference up to which scores from −1 to 1 are equal up to rounding; of larger ones it is
+        relative. By default half of the digits, 1.5e-8, relative to the mean of |s| for smaller
+        ones.
 
     Returns
     -------
@@ -85,8 +91,13 @@ def prediction_sets(
         except ValueError as error:
             own = "" if compared.all() else f"Class with index {y}: "
             raise ValueError(f"{own}{error}") from None
+    size = np.abs(np.where(np.isfinite(s), s, 0.0))
+    if tie is None:
+        width = np.sqrt(np.finfo(np.float64).eps) * np.maximum(size, size.mean())
+    else:
+        width = tie_width(size, tie)
     # p > α, in whole numbers: more than n + 1 − ⌈(1 − α)(n + 1)⌉ of n + 1.
-    return np.asarray(np.round(class_p_values(s, S, compared) * (n + 1)) > n + 1 - places)
+    return np.asarray(np.round(class_p_values(s - width, S, compared) * (n + 1)) > n + 1 - places)
 
 
 def class_p_values(s: Array, S: Array, compared: AnyArray) -> Array:

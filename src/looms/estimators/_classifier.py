@@ -198,7 +198,8 @@ class Classifier(ScoredClassifier, SelectingModel):
         After any other search, or if a kernel took its width from the samples, nothing is
         guaranteed.
 
-        Samples of weight zero take no part. The cost is that of
+        Margins that differ by rounding alone are equal, and count for the class. Samples of weight
+        zero take no part. The cost is that of
         `KernelRegressor.predict_interval`.
 
         References
@@ -240,6 +241,7 @@ class Classifier(ScoredClassifier, SelectingModel):
         self,
         n_rows: int,
         r: Array,
+        tie: float,
         blocks: Iterable[tuple[slice, Array]],
         confidence_level: float,
         class_conditional: bool,
@@ -252,7 +254,9 @@ class Classifier(ScoredClassifier, SelectingModel):
         for rows, F in blocks:
             scores = class_margins(F.reshape(*F.shape[:2], -1))
             sets[rows] = prediction_sets(
-                loo_scores, scores, confidence_level, labels if class_conditional else None
+                *(loo_scores, scores, confidence_level),
+                labels if class_conditional else None,
+                tie=2.0 * tie,  # of differences
             )
         return sets
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from looms._checks import check_known, some_of
+from looms._classes import rounding
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import required_rank
@@ -35,6 +36,7 @@ from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Function
 from looms.lssvm._system import targets_as_columns
+from looms.lssvm.conditioning import largest_of
 from looms.units import Units
 
 #: Kernels of scikit-learn whose matrices are positive semi-definite, if coef0 is not negative.
@@ -89,6 +91,9 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
     least 2 c − 1 for a confidence level of c with each row left out by itself [B21 theorem 1], of
     at least 2 c − 1 − √(2 / n) in folds [B21], mostly about c. The estimator must not depend on
     the order of the rows, and tuning must be inside of it.
+
+    Ends are rounded outwards, by what rounding can move outputs, so that a target at an end in
+    exact arithmetic is inside. Solvers with a tolerance move them by more.
 
     Closed forms are those of `KernelRegressor` with given hyper-parameters; they equal n refits, up
     to the tolerance of the regressor's own solver. A `KernelRidge` of another kernel than "linear",
@@ -251,13 +256,15 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         ends = np.empty((_num_samples(X), *residuals.shape[1:], 2))
         if not len(ends):
             return ends
+        tie = rounding(n) if self._closed is None else self._closed._tie
+        width = tie * largest_of(self.held_out_.y)
         self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
         n_outputs = self.units_.n_units * (residuals.size // n)
         for some in gen_batches(len(ends), max(1, _NUMBERS // n_outputs)):
             outputs = self._outputs_without(rows_at(X, np.arange(some.start, some.stop)))
             for rows in gen_batches(len(outputs), max(1, _NUMBERS // residuals.size)):
                 F = outputs[rows][:, self.units_.own].reshape(-1, *residuals.shape)
-                ends[some][rows] = INTERVALS[method](residuals, F, confidence_level)
+                ends[some][rows] = INTERVALS[method](residuals, F, confidence_level, tie=width)
         return ends
 
     def _outputs_without(self, X: Any) -> Array:

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_count
+from looms._classes import rounding
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
@@ -100,7 +101,7 @@ class KernelModel(ScoredModel):
     choice_units_: Units | None = None
     #: Units, and outputs without them, that scores are of if the rows are in blocks.
     _scored_in: tuple[Units, Array] | None = None
-    #: Difference up to which held-out outputs for labels are equal up to rounding.
+    #: Difference up to which outputs are equal up to rounding, relative to the largest target.
     _tie: float = 0.0
     #: Models of each member without any of the rows, once they are solved.
     _solved_members: dict[int, LeftOut]
@@ -227,15 +228,16 @@ class KernelModel(ScoredModel):
 
     def _models_without_rows(
         self, X: Matrix, method: str, chosen: bool = True
-    ) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        """Held-out residuals of the rows of the fit, and outputs of the models without each.
+    ) -> tuple[Array, float, Iterator[tuple[slice, Array]]]:
+        """Held-out residuals of the rows of the fit, their tie, and outputs of models without each.
 
         The outputs come in blocks: the rows of ``X``, and (rows, n_train) or (rows, n_train,
         n_targets) numbers. After nested scores the models were chosen without the row, unless
         ``chosen`` is false. ``method`` asks for them.
         """
         evaluated, shape = self._evaluation(method), (-1, *self.loo_.y.shape[1:])
-        left_out, units, residuals = self._models_of(evaluated._nested if chosen else None)
+        nested = evaluated._nested if chosen else None
+        left_out, units, residuals = self._models_of(nested)
         residuals = residuals.reshape(shape)
         new = as_blocks(X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X)
 
@@ -245,7 +247,12 @@ class KernelModel(ScoredModel):
                     F = left_out.at(new.rows(np.arange(rows.start, rows.stop)), units)
                 yield rows, F[:, units.own].reshape(len(F), *shape)
 
-        return residuals, outputs()
+        return residuals, self._tie_without_rows(nested), outputs()
+
+    def _tie_without_rows(self, nested: Nested | None) -> float:
+        """``_tie`` of models without rows, that of estimators included."""
+        known = self._tie if nested is None else nested.tie
+        return max(known, rounding(int(np.count_nonzero(self.fit_weight_))))
 
     def _kept(self, name: str, again: str) -> LeftOut:
         """Models in closed form that `evaluate` has made; NotFittedError if they are lost.

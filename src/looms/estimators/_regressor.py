@@ -25,6 +25,7 @@ from looms.estimators._targets import check_numbers
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
+from looms.lssvm.conditioning import largest_of
 from looms.lssvm.fit import cross_of
 from looms.selection._candidates import HeldOutLoss
 
@@ -156,6 +157,10 @@ class Regressor(ScoredRegressor, SelectingModel):
         samples. With folds the guarantee is weaker by a term that depends on their number [B21].
         With groups it is for a sample of a new group, if groups are of one size.
 
+        Ends are rounded outwards, by what rounding can move outputs: no target that is inside in
+        exact arithmetic is outside, whatever the order of the samples. Of models so ill-conditioned
+        that more than half of the digits are lost that is not certain.
+
         Samples of weight zero take no part. Closed forms are n² numbers with the model, but not
         in its copies and files ("scaled" keeps another n² per target); m samples cost 2 m n² flops,
         in blocks of rows that need some ten arrays of 8 MB at most. The closed forms of a linear
@@ -182,9 +187,25 @@ class Regressor(ScoredRegressor, SelectingModel):
         0.89
         """
         X = self._checked_new_data(X)
+        self._check_intervals(confidence_level, method)
+        asking = "predict_interval"
+        r, tie, blocks = self._models_without_rows(X, asking, chosen=method != "scaled")
+        width = tie * largest_of(self.loo_.y[self.fit_weight_ > 0])
+        ends = np.empty((X.shape[0], *r.shape[1:], 2))
+        if method == "scaled":
+            for rows, F in blocks:
+                some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
+                scales = self._scales(some, F.shape)
+                ends[rows] = jackknife_plus(r, F, confidence_level, tie=width, **scales)
+            return ends
+        for rows, F in blocks:
+            ends[rows] = INTERVALS[method](r, F, confidence_level, tie=width)
+        return ends
+
+    def _check_intervals(self, confidence_level: float, method: str) -> None:
+        """ValueError for intervals that the rows of the fit cannot give."""
         check_known(method, "method", METHODS)
-        n = int(np.count_nonzero(self.fit_weight_))
-        required_rank(confidence_level, n)  # an error before any work
+        required_rank(confidence_level, int(np.count_nonzero(self.fit_weight_)))
         n_units = self._units.draws.n_units
         if method == "scaled" and self._closed is None:
             raise ValueError("method='scaled' needs a kernel, to find the nearest rows.")
@@ -193,18 +214,6 @@ class Regressor(ScoredRegressor, SelectingModel):
             raise ValueError(
                 f"method='scaled' needs three {word} of non-zero weight, got {n_units}."
             )
-        asking = "predict_interval"
-        r, blocks = self._models_without_rows(X, asking, chosen=method != "scaled")
-        ends = np.empty((X.shape[0], *r.shape[1:], 2))
-        if method == "scaled":
-            for rows, F in blocks:
-                some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
-                scales = self._scales(some, F.shape)
-                ends[rows] = jackknife_plus(r, F, confidence_level, **scales)
-            return ends
-        for rows, F in blocks:
-            ends[rows] = INTERVALS[method](r, F, confidence_level)
-        return ends
 
     def _by_repetition(self) -> Array:
         train, units = np.flatnonzero(self.fit_weight_), self._units

@@ -49,10 +49,10 @@ class TunedInFolds:
     ----------
     outer : units of the m rows, each of which is tested once.
     outputs : (m,) or (m, t) output of each row by the model that was tuned without its fold.
-    own : for each of these models, held-out outputs of the rows outside its fold; ties are equal.
-        Of an estimator they are those of the models without the other folds.
+    own : for each of these models, held-out outputs of the rows outside its fold. Of an estimator
+        they are those of the models without the other folds. Ties of outputs for labels are equal.
     members : for each of these models, its members, with coefficients of all rows.
-    ties : for each of these models, the difference up to which outputs for labels are equal.
+    ties : for each of these models, as of `Fit`.
     """
 
     outer: Units
@@ -64,15 +64,19 @@ class TunedInFolds:
     @classmethod
     def of(cls, models: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
         """From models in the order of the folds."""
+
+        def tied(f: Array, tie: float) -> Array:
+            return with_ties(f, tie) if rows.classes else f
+
         outputs = predicted_without(
-            models, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
+            models, outer, rows, lambda one, X: tied(one._outputs(X), one._tie)
         )
         m = len(rows.train)
         members = [
             tuple(member.among(np.delete(np.arange(m), left), m) for member in model.members_)
             for left, model in zip(outer, models, strict=True)
         ]
-        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in models)
+        own = tuple(tied(one.held_out_.outputs, one._tie) for one in models)
         return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in models))
 
     @classmethod

@@ -239,7 +239,8 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         rules = None
         if rows.classes:
             rules = [one.model_._rule for one in models]
-        return Nested.of_folds(rows.train, outer, held_out, rules, models, model._tie)
+        tie = max(one._tie for one in (model, *(each.model_ for each in models)))
+        return Nested.of_folds(rows.train, outer, held_out, rules, models, tie)
 
     def _held_out_values(self, X: Any) -> Array:
         """Values of rows that are scored."""
@@ -272,10 +273,10 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             model.set_callbacks(*callbacks)
         return model
 
-    def _for_evaluation(self, model: Candidates) -> Any:
+    def _for_evaluation(self, model: Candidates, **parameters: Any) -> Any:
         """Unfitted model that `evaluate` fits without each fold, with the candidates of the fit."""
         later = model._unfitted
-        return None if later is None else unfitted(self, candidates=later.candidates)
+        return None if later is None else unfitted(self, candidates=later.candidates, **parameters)
 
     def _of(self, model: Any) -> Self:
         """This model with another ``model_``, fitted to columns prepared in the same way."""

@@ -348,8 +348,8 @@ class TabularClassifier(ScoredClassifier, Tabular):
         step = max(1, _NUMBERS // (F[0].size // F.shape[1] * len(nested.rows)))
         parts = [slice(start, start + step) for start in range(0, len(F), step)]
         blocks = ((rows, F[rows][:, nested.units.own]) for rows in parts)
-        residuals = nested.held_out.residuals
-        return self.model_._sets(len(F), residuals, blocks, confidence_level, class_conditional)
+        models = nested.held_out.residuals, self.model_._tie_without_rows(nested), blocks
+        return self.model_._sets(len(F), *models, confidence_level, class_conditional)
 
     def _scores_of_fit(self) -> Scores:
         if self._own_scores is None:

@@ -10,16 +10,21 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, check_array, check_random_state, get_tags
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils import Tags, check_array, check_random_state, gen_batches, get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known, one_or_many
 from looms._typing import AnyArray, Array
-from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
+from looms.conformal._jackknife import (
+    intervals_of_ends,
+    order_statistic,
+    outwards,
+    required_rank,
+)
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._candidates import CandidatesRegressor
 from looms.estimators._kernel_regressor import KernelRegressor
-from looms.estimators._regressor import METHODS, Regressor
+from looms.estimators._regressor import Regressor
 from looms.estimators._scored import ScoredRegressor, name_of
 from looms.estimators._tabular import Tabular
 from looms.estimators._targets import as_targets, check_numbers
@@ -29,6 +34,7 @@ from looms.held_out import HeldOut
 from looms.kernels import Linear
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
+from looms.lssvm.conditioning import largest_of
 from looms.scores import Scores
 from looms.selection._subsamples import rows_of_groups
 from looms.selection._target_transforms import (
@@ -42,6 +48,7 @@ from looms.selection._target_transforms import (
 
 #: Rows that transforms of the target are compared on, at most.
 ROWS_OF_TRANSFORMS = 2000
+_NUMBERS = 1 << 20  # in an array of a block
 
 
 class TabularRegressor(ScoredRegressor, Tabular):
@@ -209,7 +216,7 @@ n_features_in_, feature_names_in_
             model_=model,
             transform_=name,
             transforms_=errors,
-            _unfitted=self._for_evaluation(model),
+            _unfitted=self._for_evaluation(model, target=names),
             _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
         )
@@ -305,10 +312,13 @@ n_features_in_, feature_names_in_
         transform moves no target into or out of an interval. Nor does an end below zero that
         becomes zero, if no target is below zero; that all n of the fit are not, but the next one
         is, has a probability of at most 1/(n + 1). After nested scores, residuals of different
-        transforms are each compared under their own model, as in [RSC20].
+        transforms are each compared under their own model, as in [RSC20]. All models choose among
+        the transforms that the targets of all rows admit: like the kinds of the columns, these are
+        properties of the table. A model without all rows below zero could take logarithms, on
+        whose scale these have no distance.
         """
         check_is_fitted(self)
-        check_known(method, "method", METHODS)
+        self.model_._check_intervals(confidence_level, method)
         nested = self._anew("predict_interval")
         if not nested or method == "scaled":
             if nested and self.model_._own_scores is None:
@@ -317,19 +327,33 @@ n_features_in_, feature_names_in_
                     "evaluate(nested=False) makes: call that too."
                 )
             ends = self.model_.predict_interval(self._prepared(X), confidence_level, method)
-            return np.asarray(self._transform.inverse(ends))
-        rank = required_rank(confidence_level, len(nested.rows))  # an error before any work
-        q = order_statistic(np.concatenate([one._distances for one in nested.models]), rank, 0)
-        self._warn_of_values(X)
-        lower, upper = np.empty((2, _num_samples(X), *nested.held_out.y.shape))
-        each = zip(nested.models, self._outputs_anew(nested, X), strict=True)
-        for out, (one, f) in zip(nested.units.tested_by, each, strict=True):
-            f, away = f[:, None], one._distances if method == "plus" else q
-            lower[:, out] = one._transform.inverse(f - away)
-            upper[:, out] = one._transform.inverse(f + away)
+            if self._transform.keeps_scale:
+                return self._transform.inverse(ends)
+            ends, n = self._transform.inverse(ends), np.count_nonzero(self.model_.fit_weight_)
+            return outwards(ends[..., 0], ends[..., 1], 0.0, int(n))
+        shape = n, *_ = nested.held_out.y.shape
+        distances: list[Array] = [one._distances for one in nested.models]
         if method == "minmax":
-            return np.stack([lower.min(axis=1), upper.max(axis=1)], axis=-1)
-        return intervals_of_ends(lower, upper, confidence_level)
+            rank = required_rank(confidence_level, n)
+            q = order_statistic(np.concatenate(distances), rank, 0)
+            distances = [q] * len(distances)
+        tie = self.model_._tie_without_rows(nested)
+        self._warn_of_values(X)
+        F = np.stack(list(self._outputs_anew(nested, X)), axis=1)
+        ends = np.empty((len(F), *shape[1:], 2))
+        for rows in gen_batches(len(F), max(1, _NUMBERS // nested.held_out.y.size)):
+            lower, upper = np.empty((2, rows.stop - rows.start, *shape))
+            each = zip(nested.units.tested_by, nested.models, distances, strict=True)
+            for k, (out, one, away) in enumerate(each):
+                f = F[rows, k, None]
+                away = away + tie * largest_of(one.model_.loo_.y)
+                lower[:, out] = one._transform.inverse(f - away)
+                upper[:, out] = one._transform.inverse(f + away)
+            if method == "minmax":
+                ends[rows] = outwards(lower.min(axis=1), upper.max(axis=1), 0.0, n)
+            else:
+                ends[rows] = intervals_of_ends(lower, upper, confidence_level)
+        return ends
 
     def _scores_of_fit(self) -> Scores:
         if self._own_scores is None:

@@ -44,12 +44,14 @@ def rounding_bound(condition: float, loo: HeldOut) -> float:
 def tie_of(
     y: Array, diagonal: Array, alpha: Array, eps: float = float(np.finfo(np.float64).eps)
 ) -> float:
-    """Difference up to which held-out outputs for labels ±1 are equal up to rounding.
+    """Difference up to which held-out outputs are equal up to rounding, for labels ±1.
+
+    For other targets it is relative to the largest.
 
     A Cholesky factorization is that of M + ΔM with |ΔM_jk| of the order of ε √(M_jj M_kk), and an
     output moves by w ΔM α, where its model has weights w for the targets and coefficients α.
     As w is of the order of one, 2 ε (n + 2 m Σ_k √M_kk |α_k|) is an estimate for two outputs, with
-    m² the mean of the diagonal. It never exceeds √ε, half of the digits, and is zero for numbers.
+    m² the mean of the diagonal. It never exceeds √ε, half of the digits.
 
     Parameters
     ----------
@@ -63,10 +65,15 @@ def tie_of(
     >>> 1e-15 < tie_of(np.ones(9), np.ones(9), np.ones((9, 1))) < 4e-14
     True
     """
-    if not (np.abs(y) == 1).all():
-        return 0.0
-    moved = 2.0 * np.sqrt(diagonal.mean()) * float((np.sqrt(diagonal) @ np.abs(alpha)).max())
+    alpha = np.abs(alpha) / largest_of(targets_as_columns(y))
+    moved = 2.0 * np.sqrt(diagonal.mean()) * float((np.sqrt(diagonal) @ alpha).max())
     return float(min(2.0 * eps * (len(alpha) + moved), np.sqrt(eps)))
+
+
+def largest_of(y: Array) -> Array:
+    """() or (t,) largest absolute value of the targets; 1 if all are zero."""
+    largest = np.abs(y).max(axis=0)
+    return np.where(largest > 0, largest, 1.0)
 
 
 def spread_of(y: Array) -> Array:

@@ -52,7 +52,7 @@ class Fit:
     loo : targets, leave-one-out outputs of the rows, and their weights ζ.
     held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of models trained without
         the fold of the row; NaN if the row is in no fold.
-    tie : difference up to which outputs for labels are equal up to rounding.
+    tie : difference up to which outputs are equal up to rounding, relative to the largest target.
     units : the units that ``held_out`` is without; of refits in folds, these.
     """
 
@@ -105,9 +105,10 @@ class Fit:
 
     @property
     def decided(self) -> HeldOut:
-        """`mean_held_out`, for thresholds and calibration: outputs that tie are equal."""
+        """`mean_held_out`, for thresholds and calibration: of labels, those that tie are equal."""
         y, outputs, weight = self.mean_held_out
-        return HeldOut(y, with_ties(outputs, self.tie), weight)
+        labels = bool((np.abs(y) == 1).all())
+        return HeldOut(y, with_ties(outputs, self.tie) if labels else outputs, weight)
 
 
 class Member(ABC):

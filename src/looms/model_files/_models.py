@@ -241,6 +241,7 @@ def nested(nested: Any) -> None:
     made = nested.decisions
     if made is not None:
         require(len(made.predicted) == n, f"decisions are not of {n} rows")
+    require(0 <= nested.tie < 1, "tie is no small number")
     places(nested, "model_of_fold", len(nested.models), nested.units.n_units)
     tested = nested.units.tested
     once = tested.shape[1] == n and bool((tested.sum(axis=0) == 1).all())

@@ -68,6 +68,7 @@ class Nested:
     model_of_fold : (n_folds,) number of the model of each fold.
     whole : False if only the last step was repeated without the row: candidates, each tuned without
         it, were compared or stacked by the rows of the other folds.
+    tie : the largest of the models, as of `looms.lssvm.fit.Fit`.
 
     Notes
     -----
@@ -84,6 +85,7 @@ class Nested:
     models: tuple[Any, ...]
     model_of_fold: AnyArray
     whole: bool = True
+    tie: float = 0.0
 
     @classmethod
     def of_folds(
@@ -93,16 +95,15 @@ class Nested:
         held_out: HeldOut,
         rules: Sequence[Rule] | None,
         models: Sequence[Any],
-        tie: float | None = None,
+        tie: float,
         whole: bool = True,
     ) -> Self:
         """Of a model for each fold.
 
         Parameters
         ----------
-        rows, units, held_out, models, whole : as for the class.
+        rows, units, held_out, models, whole, tie : as for the class.
         rules : of the decisions on each fold; None for numbers.
-        tie : difference up to which outputs up to 1 are equal up to rounding.
         """
         decisions = auc = None
         if rules is not None:
@@ -115,7 +116,7 @@ class Nested:
             tested, together = units.tested_by, units.scored_together
             auc = pair_auc(Y, f, tested, [], [], weight[:, 0], tie, together)
         numbers = np.arange(len(models))
-        return cls(rows, units, held_out, decisions, auc, tuple(models), numbers, whole)
+        return cls(rows, units, held_out, decisions, auc, tuple(models), numbers, whole, tie)
 
     @property
     def in_closed_form(self) -> bool:
@@ -153,7 +154,7 @@ class Rounds:
         of equal ones; -1 if none could be evaluated.
     outputs : (n_rounds, n, t) by that candidate: of rows outside, held out as well; of the units
         left out, by the model that is trained without them.
-    ties : (n_rounds,) difference up to which outputs for labels are equal up to rounding.
+    ties : (n_rounds,) of that candidate, as of `looms.lssvm.fit.Fit`.
 
     Notes
     -----
@@ -262,7 +263,7 @@ class Rounds:
         number, n = self.units.number[0], len(self.y)
         used, model = np.unique(self.chosen[: self.units.n_units], return_inverse=True)
         outputs = self.outputs[number, np.arange(n)]
-        decisions = auc = None
+        decisions, auc, tie = None, None, float(self.ties.max())
         if self.classes:
             labels, first = class_indices(self.y), self.units.n_units
             in_pairs = {g for pair in self.left_out[first:] for g in pair}
@@ -277,12 +278,12 @@ class Rounds:
                 [(g, h) for g, h in self.left_out[first:]],
                 [self.outputs[k][self._rows[k]] for k in pairs],
                 weight,
-                self.ties.max(),
+                tie,
                 self.units.scored_together,
             )
         held_out = HeldOut(self.y, outputs.reshape(self.y.shape), weight)
         models = tuple(self.settings[k] for k in used)
-        return Nested(rows, self.units, held_out, decisions, auc, models, model)
+        return Nested(rows, self.units, held_out, decisions, auc, models, model, tie=tie)
 
     def _decided(
         self,
