@@ -277,6 +277,18 @@ def overall(
         _write(overall_table(made), form, output)
 
 
+@app.command(
+    "nonconformity",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def nonconformity(context: typer.Context) -> None:
+    """Selection by nonconformity beside cross-validation [H10]; --help lists its options."""
+    from papers.nonconformity import main
+
+    main(context.args)
+
+
 def _write(table: pd.DataFrame, form: str, output: Path | None) -> None:
     if form == "csv":
         text = csv_text(table, index=table.index.name is not None, float_format="%.6g")
