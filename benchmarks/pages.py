@@ -2,12 +2,13 @@
 
 python benchmarks/pages.py
 
-Every number on it is one of a table; dates are those of the last commit of the table.
+Every number on it is one of a table; dates are those of the commits in their first lines.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -237,10 +238,13 @@ TABLES = {
 }
 
 
+def first_line(name: str) -> str:
+    return (RESULTS / f"{name}.csv").read_text(encoding="utf-8").partition("\n")[0]
+
+
 def head_of(name: str) -> str:
     """The command of a table."""
-    first, *_ = (RESULTS / f"{name}.csv").read_text(encoding="utf-8").splitlines()
-    return first.removeprefix("# ").partition(";")[0]
+    return first_line(name).removeprefix("# ").partition(";")[0]
 
 
 def read(name: str) -> list[Row]:
@@ -334,9 +338,10 @@ def losses() -> Iterator[list[str]]:
             yield [each.title, each.score, f"{len(lost)} of {len(cases)}", most]
 
 
-def date_of(path: Path) -> str:
-    """Date of the last commit of a file."""
-    git = ["git", "log", "-1", "--format=%cs", "--", str(path)]
+def date_of(name: str) -> str:
+    """Date of the last commit that the first line of a table names."""
+    commit = re.findall(r"\b[0-9a-f]{7,8}\b", first_line(name).partition("; commit")[2])[-1]
+    git = ["git", "log", "-1", "--format=%cs", commit]
     return subprocess.run(git, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -344,15 +349,14 @@ def download(name: str) -> str:
     return f"{{download}}`{name}.csv <../../benchmarks/results/{name}.csv>`"
 
 
-def tables(date_of: Callable[[Path], str]) -> Iterator[list[str]]:
+def tables(date_of: Callable[[str], str]) -> Iterator[list[str]]:
     """Tables to download, with their commands and dates."""
     for name, about in TABLES.items():
         titles = [each.title for each in (*SPEEDS, *COMPARISONS) if each.file == name]
-        date = date_of(RESULTS / f"{name}.csv")
-        yield [about or titles[0], download(name), f"`{head_of(name)}`", date]
+        yield [about or titles[0], download(name), f"`{head_of(name)}`", date_of(name)]
 
 
-def page(date_of: Callable[[Path], str] = date_of) -> str:
+def page(date_of: Callable[[str], str] = date_of) -> str:
     """The whole page."""
     stack, one = {size: ratios("looms", size) for size in SIZES}, ratios("looms_rbf", "500")
     head = ["", "relative error (95 % interval)", "mean rank", "won", "CPU s", "of `evaluate()`"]
@@ -386,7 +390,8 @@ TEXT = Template("""
 
 Accuracy and time of looms beside other methods, and where looms loses. Each comparison was measured
 in one run on two x86-64 cores. The [tables](#tables) can be downloaded; the first line of each has
-the command and the versions.
+the command, the versions and the commit of the code, or, if that is not known, the commit that the
+table came with.
 
 ## Accuracy
 
