@@ -40,8 +40,10 @@ WINNERS = (
     "wmw-normalized_quadratic-training",
 )
 LOO = "loo_ber"
-RATES = ("ber", "standard_error", "loo_ber", "ber_train", "ber_train_threshold")
-RATES += ("ber_at_zero", "ber_best_on_test")
+RATES = (
+    *("ber", "standard_error", "loo_ber", "ber_train"),
+    *("ber_train_threshold", "ber_at_zero", "ber_best_on_test"),
+)
 
 
 def sets_of(folder: Path) -> dict[str, ChallengeData]:

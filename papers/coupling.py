@@ -19,7 +19,7 @@ from benchmarks._report import data_or_exit, write_table
 from scipy.special import expit
 from sklearn.preprocessing import scale
 
-from looms._typing import Array
+from looms._typing import Array, Labels
 from looms.calibration._coupling import LEAST, couple
 from looms.kernels import RBF
 from looms.svm._one_against_one import solved_pairs
@@ -100,7 +100,7 @@ def pairwise_of(log_odds: Array, k: int) -> Array:
     return pairwise
 
 
-def held_out_probabilities(X: Array, labels: Array, C: float, gamma: float) -> dict[str, Array]:
+def held_out_probabilities(X: Array, labels: Labels, C: float, gamma: float) -> dict[str, Array]:
     """Probabilities of each row by models, sigmoids and counts without it, by either coupling."""
     n, k = len(X), int(labels.max()) + 1
     machines = solved_pairs(RBF(gamma)(X), labels, C, np.ones(n), np.arange(n))

@@ -220,7 +220,7 @@ def figure(options: argparse.Namespace) -> None:
         ).fit(X, y)
         bounds.append(model.error_bound(X_test, method="vc").round(4))
         wrong.append(model.predict(X_test) != y_test)
-    _, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
+    drawing, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
     curves = {"first split": (bounds[0], wrong[0])}
     curves["ten splits"] = (np.concatenate(bounds), np.concatenate(wrong))
     rows = []
@@ -231,7 +231,7 @@ def figure(options: argparse.Namespace) -> None:
         ax.plot(values, errors, "o-", drawstyle="steps-post", markersize=3, label=label)
     ax.set(xlabel="bound of Proposition 4.2", ylabel="error rate up to this bound")
     ax.legend()
-    ax.figure.savefig(RESULTS / "nonconformity_bound.png", dpi=150)
+    drawing.savefig(RESULTS / "nonconformity_bound.png", dpi=150)
     write_table("nonconformity_bound", ("splits", "bound", "samples", "error"), rows)
 
 
