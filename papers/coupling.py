@@ -19,10 +19,10 @@ from benchmarks._report import data_or_exit, write_table
 from scipy.special import expit
 from sklearn.preprocessing import scale
 
-from looms._typing import Array, Labels
+from looms._typing import Array
 from looms.calibration._coupling import LEAST, couple
 from looms.kernels import RBF
-from looms.svm._one_against_one import solved_pairs
+from looms.svm._one_against_one import Labels, solved_pairs
 from papers.svm_search import held_out_log_odds
 
 #: C and gamma of the smallest CV score (svm_search.csv).
