@@ -101,7 +101,7 @@ def goodness_of_fit(
 
     Shares of 150 samples of 80 that were rejected at the level 0.05, in percent (standard errors up
     to 4), where an SVC with its sigmoid is the truth, or a smooth curve is, or waves that a stiff
-    machine cannot follow (``benchmarks/goodness_of_fit_level.py``):
+    model cannot follow (``benchmarks/goodness_of_fit_level.py``):
 
     ========  ============  ======  ========  =====
     model     truth         labels  held-out  pairs
