@@ -79,10 +79,15 @@ def _peak_gigabytes() -> float:
 
 
 def write_table(
-    name: str, header: Sequence[str], rows: Sequence[Sequence[Any]], packages: Sequence[str] = ()
+    name: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    packages: Sequence[str] = (),
+    commit: str | None = None,
 ) -> None:
     """Print a table and keep it as ``results/name.csv``, with command, commit and machine on top.
 
+    The commit is that of the code that runs, or another that made the stored results of the table.
     Of the machine it has the kernels of BLAS and its rate of dgemm, on the threads of the process.
     Of absolute paths in the command it has the last two parts.
     Versions of ``packages``, where they are installed, stand beside those of NumPy and so on.
@@ -90,19 +95,24 @@ def write_table(
     table = StringIO()
     cells = [[_text(cell) for cell in row] for row in rows]
     csv.writer(table, lineterminator="\n").writerows([header, *cells])
-    spec = sys.modules["__main__"].__spec__
-    script = f"-m {spec.name}" if spec else f"benchmarks/{Path(sys.argv[0]).name}"
-    arguments = [
-        str(Path(*Path(a).parts[-2:])) if Path(a).is_absolute() else a for a in sys.argv[1:]
-    ]
-    command = f"python {script} {shlex.join(arguments)}".strip()
     installed = [f"{p} {metadata.version(p)}" for p in packages if find_spec(p) is not None]
     facts = " ".join([versions(), *installed])
     machine = f"{os.cpu_count()} cores, {platform.machine()}, {_blas()}, {facts}"
     RESULTS.mkdir(exist_ok=True)
-    text = f"{header_line(command, machine)}\n{table.getvalue()}"
+    text = f"{header_line(command_line(), machine, commit=commit)}\n{table.getvalue()}"
     (RESULTS / f"{name}.csv").write_text(text, encoding="utf-8")
     print(table.getvalue(), end="")
+
+
+def command_line() -> str:
+    """Command of this process; of absolute paths in it the last two parts."""
+    spec = sys.modules["__main__"].__spec__
+    module = spec and f"-m {spec.name.removesuffix('.__main__')}"
+    script = module or f"benchmarks/{Path(sys.argv[0]).name}"
+    arguments = [
+        str(Path(*Path(a).parts[-2:])) if Path(a).is_absolute() else a for a in sys.argv[1:]
+    ]
+    return f"python {script} {shlex.join(arguments)}".strip()
 
 
 def _blas() -> str:

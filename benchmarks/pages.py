@@ -170,7 +170,7 @@ COMPARISONS = [
         {"cv": "`GridSearchCV(cv=10)`"},
         lambda row: (
             row["scaling"] == "standard"
-            and row["dataset"] not in ("mean", "less paper", "standard error")
+            and row["dataset"] not in ("mean", "less paper", "less cv", "standard error")
         ),
     ),
 ]
@@ -354,8 +354,9 @@ TEXT = Template("""
 # Benchmarks
 
 Accuracy and time of looms beside other methods, and where looms loses. Links lead to the tables;
-their first lines have command, versions and speed of the computer, of two x86-64 cores. It differs
-from table to table: compare seconds, also CPU seconds, only within a table.
+their first lines have command, versions, speed of the computer, of two x86-64 cores, and the commit
+of the code, or, if that is not known, the commit that the table came with. The speed differs from
+table to table: compare seconds, also CPU seconds, only within a table.
 
 ## Accuracy
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
+from benchmarks._report import command_line, header_line
 
 from looms._optional import require
 from looms.cli._app import Command
@@ -276,9 +277,23 @@ def overall(
         _write(overall_table(made), form, output)
 
 
+@app.command(
+    "nonconformity",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def nonconformity(context: typer.Context) -> None:
+    """Selection by nonconformity beside cross-validation [H10]; --help lists its options."""
+    from papers.nonconformity import main
+
+    main(context.args)
+
+
 def _write(table: pd.DataFrame, form: str, output: Path | None) -> None:
     if form == "csv":
         text = csv_text(table, index=table.index.name is not None, float_format="%.6g")
+        if output is not None:
+            text = f"{header_line(command_line())}\n{text}"
     else:
         text = markdown(table)
     write_or_print(output, text, "the table is")

@@ -76,11 +76,18 @@ class Found:
 
 
 def cv_score(machines: Machines, weight: np.ndarray) -> float:
-    """CV score [T11 section 2.2.1]: sigmoids of outputs for training samples, that may decrease.
+    """CV score [T11 section 2.2.1]: −2 Σ log p of models and sigmoids without each sample."""
+    log_p = class_log_probabilities(held_out_log_odds(machines))
+    return deviance_of(log_p[np.arange(len(weight)), machines.labels], weight)
 
-    The model and the sigmoid of each pair are those of a refit without the sample.
+
+def held_out_log_odds(machines: Machines) -> np.ndarray:
+    """(n, n_pairs) log-odds of the second class, by sigmoids of outputs for training samples.
+
+    The model and the sigmoid of each pair are those of a refit without the sample; the sigmoid
+    may decrease.
     """
-    n, log_odds = len(weight), np.empty_like(machines.held_out_outputs)
+    n, log_odds = len(machines.labels), np.empty_like(machines.held_out_outputs)
     for q, (machine, without) in enumerate(zip(machines.machines, machines.left_out, strict=True)):
         own, last = machine.samples, len(machine.samples)
         outputs = np.tile(machine.solution.outputs, (last + 1, 1))
@@ -90,7 +97,7 @@ def cv_score(machines: Machines, weight: np.ndarray) -> float:
         place[own] = np.arange(last)
         slopes, intercepts = (of[place] for of in fit_sigmoids(outputs, machine.y, others))
         log_odds[:, q] = -(slopes * machines.held_out_outputs[:, q] + intercepts)
-    return deviance_of(class_log_probabilities(log_odds)[np.arange(n), machines.labels], weight)
+    return log_odds
 
 
 def least_cv_score(

@@ -1,6 +1,7 @@
 """Tables of benchmarks: their headers, and their cells."""
 
 import csv
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,14 @@ def test_a_header_has_the_commit_of_the_clone_that_ran(tmp_path):
     assert header(package.parent) == f"{plain}; commit {commit}"
     (package / "__init__.py").write_text("changed = True\n")
     assert header(package.parent) == f"{plain}; commit {commit}+"
+
+
+def test_every_table_has_its_command_and_commit_in_the_first_line():
+    """Of old tables "committed with" is the commit that brought them, not that of the code."""
+    form = re.compile(r"# python \S+.*; (commit|committed with) [0-9a-f]{7,8}\b")
+    tables = BENCHMARKS.glob("results/*.csv")
+    first = {path.name: path.read_text(encoding="utf-8").partition("\n")[0] for path in tables}
+    assert {name: line for name, line in first.items() if not form.match(line)} == {}
 
 
 def test_every_row_has_a_cell_for_each_column():

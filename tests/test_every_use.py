@@ -10,6 +10,7 @@ refits.
 """
 
 import csv
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -544,8 +545,11 @@ def test_the_page_is_made_of_the_table() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(TABLE.parents[2]))
+    from benchmarks._report import header_line
+
     rows = [*table()]
     with TABLE.open("w", encoding="utf-8", newline="") as file:
-        file.write("# python tests/test_every_use.py\n")
+        file.write(header_line("python tests/test_every_use.py") + "\n")
         csv.writer(file, lineterminator="\n").writerows(rows)
     PAGE.write_text(page(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The search by the CV score of T11, whose machines and sigmoids are those of refits."""
+"""The search by the CV score of T11, whose machines, sigmoids and couplings are those of refits."""
 
 from itertools import combinations
 
@@ -12,6 +12,7 @@ from looms.calibration._coupling import couple
 from looms.calibration._sigmoid import fit_sigmoid
 from looms.kernels import RBF
 from looms.svm.dual import solve
+from papers.coupling import couple_by_divergence, held_out_probabilities
 from papers.svm_search import least_cv_score
 
 N, C, GAMMA = 36, 3.0, 0.4
@@ -22,10 +23,10 @@ TWO, THREE = (LATENT > -0.6) * 1, np.digitize(LATENT, np.quantile(LATENT, [0.3, 
 POINT = {"C": [C], "gamma": [GAMMA]}
 
 
-def log_p_of_refit(y, i):
-    """log p of the class of row i, by machines and sigmoids of all others."""
+def pairwise_of_refit(y, i):
+    """Pairwise probabilities of row i, by machines and sigmoids of all others."""
     K, k = RBF(GAMMA)(X), y.max() + 1
-    pairwise = np.full((1, k, k), 0.5)
+    pairwise = np.full((k, k), 0.5)
     for a, b in combinations(range(k), 2):
         part = np.flatnonzero(np.isin(y, (a, b)) & (np.arange(N) != i))
         t = np.where(y[part] == b, 1.0, -1.0)
@@ -33,8 +34,13 @@ def log_p_of_refit(y, i):
         sigmoid = fit_sigmoid(machine.outputs, t)
         output = K[i, part] @ (machine.alpha * t) + machine.intercept
         p = 1 / (1 + np.exp(sigmoid.slope * output + sigmoid.intercept))
-        pairwise[0, b, a], pairwise[0, a, b] = p, 1 - p
-    return np.log(couple(pairwise)[0, y[i]])
+        pairwise[b, a], pairwise[a, b] = p, 1 - p
+    return pairwise
+
+
+def log_p_of_refit(y, i):
+    """log p of the class of row i, by machines and sigmoids of all others."""
+    return np.log(couple(pairwise_of_refit(y, i)[None])[0, y[i]])
 
 
 @pytest.mark.slow
@@ -43,6 +49,17 @@ def test_the_cv_score_is_that_of_refits(y):
     found = least_cv_score(X, y, POINT)
     expected = -2 * sum(log_p_of_refit(y, i) for i in range(N))
     assert found.cv_score == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_either_coupling_is_that_of_refits():
+    found = held_out_probabilities(X, THREE, C, GAMMA)
+    pairwise = np.stack([pairwise_of_refit(THREE, i) for i in range(N)])
+    counts = np.stack([np.bincount(np.delete(THREE, i)) for i in range(N)])
+    np.testing.assert_allclose(found["least squares"], couple(pairwise), atol=1e-7)
+    expected = couple_by_divergence(pairwise, counts)
+    np.testing.assert_allclose(found["Kullback-Leibler"], expected, atol=1e-7)
+    assert np.abs(expected - couple(pairwise)).max() > 1e-3
 
 
 @pytest.mark.slow

@@ -76,9 +76,9 @@ def goodness_of_fit(
         Level of the test.
     resampling : {"labels", "held-out", "pairs"}, default="labels"
         "labels" keeps the samples and draws labels from the fitted probabilities. "held-out" draws
-        them from the leave-one-out probabilities and compares leave-one-out deviances: the only
-        one of the three that finds what a flexible model misses and keeps its level. "pairs"
-        draws samples with replacement, as in T11.
+        them from the leave-one-out probabilities and compares leave-one-out deviances. It never
+        rejected a model that is the truth, but finds only coarse misfit (see Notes). "pairs" draws
+        samples with replacement, as in T11.
     random_state : int, RandomState instance or None, default=None
         The same int gives the same replicates for any `n_jobs`; a larger number of replicates
         begins with them.
@@ -99,12 +99,24 @@ def goodness_of_fit(
     an SVC is computed once; repeated rows become sample weights if that gives the same model.
     Bootstrap samples that lack a class are drawn again.
 
-    With samples of 80 that come from a flexible model itself, at the level 0.05, "pairs" rejected
-    17 % (standard error 3), "labels" 9 % (2) and "held-out" none of 150; where the truth is waves
-    that the model does not follow, 45 %, 7 % and 45 % (4). So "labels" says little about a
-    flexible model, and a rejection by "pairs" nothing. From a stiff model none of the three
-    ever rejects, and waves are rejected in 20 %, 14 % and 9 % (3): there "labels" is to be
-    preferred (``benchmarks/goodness_of_fit_level.py``).
+    Shares of 150 samples of 80 that were rejected at the level 0.05, in percent (standard errors up
+    to 4), where an SVC with its sigmoid is the truth, or a smooth curve is, or waves that a stiff
+    model cannot follow (``benchmarks/goodness_of_fit_level.py``):
+
+    ========  ============  ======  ========  =====
+    model     truth         labels  held-out  pairs
+    ========  ============  ======  ========  =====
+    flexible  itself             9         0     17
+    flexible  smooth curve      33         1     45
+    flexible  waves              7        45     45
+    stiff     itself             0         0      0
+    stiff     smooth curve       0         0      0
+    stiff     waves             14         9     20
+    ========  ============  ======  ========  =====
+
+    So no one of them is best. "pairs" rejects a flexible model too often for its rejections to mean
+    much; "labels" sees what a flexible model adds to a smooth truth, not what it misses;
+    "held-out" sees what it misses, and hardly anything else.
 
     Examples
     --------
