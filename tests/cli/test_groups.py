@@ -55,7 +55,8 @@ def test_groups_of_a_file_are_numbered_as_in_python(visits, kind):
     table = pd.read_csv(visits)
     if kind == "number":
         table["patient"] = table["patient"].str[1:].astype(int)
-        table.to_csv(visits, index=False)
+    table = table.sample(frac=1, random_state=0)
+    table.to_csv(visits, index=False)
     prepared = prepare_file(Source(file=visits), Columns("ill"), ModelRequest(groups="patient"))
     expected = group_numbers(table["patient"], len(table))
     np.testing.assert_array_equal(group_numbers(prepared.groups, len(table)), expected)
@@ -85,9 +86,7 @@ def test_everything_is_repeated_without_the_folds(looms, visits, figures, more):
     scores = model._nested_scores
     assert f"{scores.kind} " in result.stdout
     assert figures(result.stdout) == pytest.approx(list(scores.values()), abs=1e-4)
-    assert scores["balanced_accuracy"] != pytest.approx(
-        model.evaluate(nested=False)["balanced_accuracy"], abs=1e-3
-    )
+    assert dict(scores) != pytest.approx(dict(model.evaluate(nested=False)), abs=1e-3)
     assert model.cv == (5 if more else None)
     if more:
         assert model.candidates[0].search.method == "grid"
@@ -165,9 +164,8 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
     assert rows["group"].tolist() == table["patient"].tolist()
     saved = load_model("m.skops")
     found = influence(saved.model, table, table["ill"], groups=table["patient"])
-    assert rows.groupby("group", sort=False)["influence"].first().tolist() == pytest.approx(
-        found.values.tolist()
-    )
+    in_order = rows.groupby("group")["influence"].first()  # of the sorted labels
+    assert in_order.tolist() == pytest.approx(found.values.tolist())
     assert (rows["influence"].groupby(rows["group"]).nunique() == 1).all()
     of_fit = looms("diagnose", "m.skops", "-b", 0, "-o", "f.csv")
     assert "320 rows of its fit in 40 groups" in of_fit.stdout
