@@ -4,12 +4,14 @@ import builtins
 import datetime
 import pickle
 import sys
+import tracemalloc
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -23,7 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import _optional
 from looms.datasets import read_table
-from looms.tables import TablePreprocessor
+from looms.tables import TablePreprocessor, _preprocessor
 from looms.tables._kinds import as_text
 from looms.tables._preprocessor import serious_remarks
 from looms.tables._state import packed, unpacked
@@ -831,3 +833,19 @@ def test_a_huge_cell_is_called_so(huge):
             )
             with pytest.raises(ValueError, match=message):
                 known.transform(given)
+
+
+def test_memory_of_many_rows_is_that_of_two_matrices(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(3000, 400))
+    X[::7, 3] = np.nan
+    model = TablePreprocessor().fit(X[:100])
+    monkeypatch.setattr(_preprocessor, "_NUMBERS", X.size // 30)
+    tracemalloc.start()
+    try:
+        matrix = model.transform(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.7 * X.nbytes
+    monkeypatch.setattr(_preprocessor, "_NUMBERS", X.size)
+    assert_array_equal(model.transform(X), matrix)

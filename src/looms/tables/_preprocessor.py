@@ -11,6 +11,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import (
     _check_n_features,
     check_array,
@@ -45,6 +46,7 @@ from looms.tables._transformers import PairScaler, SparseColumns
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: For functions whose steps make arrays, whatever scikit-learn's ``transform_output`` is.
 _as_arrays: Callable[[_F], _F] = config_context(transform_output="default")
+_NUMBERS = 1 << 20  # in the rows that are prepared at once
 #: Numbers by which booleans are also written.
 _BOOLEANS = {"0": "False", "1": "True"}
 
@@ -366,13 +368,26 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(parts, Parts):
             scaled: Matrix = steps["scale"].transform(parts)
             return scaled
-        blocks = []
-        if "scale" in steps:
-            blocks.append(steps["scale"].transform(steps["impute"].transform(parts.numbers)))
-            blocks.append(steps["gaps"].transform(parts.numbers))
-        if "encode" in steps:
-            blocks.append(steps["encode"].transform(parts.texts))
-        matrix: Array = np.hstack(blocks, dtype=float)
+
+        def some(places: slice) -> Array:
+            blocks = []
+            if "scale" in steps:
+                numbers = parts.numbers[places]
+                blocks.append(steps["scale"].transform(steps["impute"].transform(numbers)))
+                blocks.append(steps["gaps"].transform(numbers))
+            if "encode" in steps:
+                blocks.append(steps["encode"].transform(parts.texts[places]))
+            return np.hstack(blocks, dtype=float)
+
+        n, width = len(parts.numbers), sum(part.shape[1] for part in parts)
+        first, *others = gen_batches(n, max(1, _NUMBERS // width)) if n else [slice(None)]
+        block = some(first)
+        if not others:
+            return block
+        matrix = np.empty((n, block.shape[1]))
+        matrix[first] = block
+        for each in others:
+            matrix[each] = some(each)
         return matrix
 
     def __getstate__(self) -> dict[str, Any]:
