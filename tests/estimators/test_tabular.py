@@ -1006,8 +1006,7 @@ def test_setting_of_outputs_changes_no_number(form, output, tmp_path):
         yield str(looms.assess(regressor, table, y, 2).splits[0].scores)
         whole = looms.Intervals(TabularRegressor(["linear"]), cv=3).fit(table, y)
         yield whole.predict_interval(table, 0.8)
-        if form != "polars":
-            yield looms.diagnostics.influence(classifier, table, y > 0).values
+        yield looms.diagnostics.influence(classifier, table, y > 0).values
         yield str(looms.check(table, y))
 
     expected = list(numbers())

@@ -97,7 +97,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     check_classification_targets(y)
     classes, labels = classes_and_labels(y)
     names = np.asarray(X.index) if hasattr(X, "iloc") else np.arange(len(y))
-    if not (sparse.issparse(X) or hasattr(X, "iloc")):
+    if not (sparse.issparse(X) or hasattr(X, "columns")):
         X = np.asarray(X)
     try:
         check_is_fitted(estimator)
