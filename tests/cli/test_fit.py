@@ -115,7 +115,7 @@ def test_the_model_is_in_its_file_before_what_may_fail(fit, replicates, monkeypa
     more = "--test", replicates, "--report", "page.html"
     result = fit(replicates, "-t", "c", "-c", "linear", "-o", "m.skops", *more)
     assert result.exit_code
-    assert "the model is in m.skops" in result.stderr
+    assert "the model is in m.skops\n" in result.stderr
     assert len(load_model("m.skops").model.predict(pd.read_csv(replicates).drop(columns="c")))
 
 

@@ -93,9 +93,8 @@ def reported() -> Iterator[None]:
     errors and for errors with another error as their cause.
     """
     try:
-        with interruptible():
-            yield
-            sys.stdout.flush()
+        yield
+        sys.stdout.flush()
     except typer.Exit:
         raise
     except BrokenPipeError:  # whoever read our output had enough

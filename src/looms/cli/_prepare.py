@@ -128,9 +128,9 @@ def labels_of_groups(path: Path, X: Features, name: str | None) -> AnyArray | No
     """(n_rows,) labels of a column: whole numbers, which have an order, or text."""
     advice = "label", "give every row a group, one of its own if it belongs to no other"
     column = _whole_column(path, X, "--groups", name, *advice)
-    if column is None or column.dtype.kind in "iu":
-        return None if column is None else column.to_numpy()
-    return text(column)
+    if column is None:
+        return None
+    return column.to_numpy() if column.dtype.kind in "iu" else text(column)
 
 
 def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:

@@ -147,7 +147,7 @@ def fit(
                 raise no_target(test, new.X)
         saved = train(model, prepared, request, not no_evaluate, False, columns, source)
         more: dict[str, Any] = {}
-        with _kept(output) as missing:
+        with _kept(output, certify) as missing:
             save_model(output, saved.model, saved.metadata)  # before what may fail
             if new is not None and test is not None:
                 check_numbers(saved, new)
@@ -184,12 +184,12 @@ def fit(
 
 
 @contextmanager
-def _kept(file: Path) -> Iterator[list[str]]:
+def _kept(file: Path, certify: bool) -> Iterator[list[str]]:
     """Note on the file of the model, once it is written, if what comes after fails.
 
     It says what is missing; the list is to be cleared when nothing is.
     """
-    before, missing = _version_of(file), [", without a certificate"]
+    before, missing = _version_of(file), [", without a certificate"] * certify
     try:
         yield missing
     except BaseException:
