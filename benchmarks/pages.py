@@ -166,7 +166,7 @@ COMPARISONS = [
         "a model for each row, `NonconformityClassifier`",
         "error rate",
         "dataset",
-        "within_se",
+        "within_se_beside_cv",
         {"cv": "`GridSearchCV(cv=10)`"},
         lambda row: (
             row["scaling"] == "standard"

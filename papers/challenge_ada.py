@@ -9,7 +9,7 @@ rows, for the validation rates of Table V, two candidates in ten held-out tenths
 the four tables are made. Table V has the 70 experiments as candidates, without the normalized
 kernels of the plan `table5`.
 
-    python -m papers.challenge_ada STORE [--splits 20] [--folder FOLDER] [--commit 28df026]
+    python -m papers.challenge_ada STORE [--splits 20] [--plans table6] [--commit 28df026]
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store")
     parser.add_argument("--splits", type=int, default=20, help="of Tables III to V")
+    parser.add_argument("--plans", nargs="+", choices=list(PLANS), default=list(PLANS))
     parser.add_argument("--folder", default=str(DATA), help="folder of ada.csv")
     parser.add_argument("--commit", help="of the code that filled the store, if not this one")
     options = parser.parse_args()
     papers = [sys.executable, "-m", "papers"]
-    for plan, (only, shown) in PLANS.items():
+    for plan in options.plans:
+        only, shown = PLANS[plan]
         splits = str(10 if plan == "table6" else options.splits)
         arguments = ["--data", "ada", "--plan", plan, *only, "--splits", splits]
         arguments += ["--folder", options.folder, "--store", options.store]

@@ -263,8 +263,9 @@ def sizes(options: argparse.Namespace) -> None:
 def summarize(options: argparse.Namespace) -> None:
     """Mean errors of each set and over the sets, and the paper's values beside them.
 
-    The error of cross-validation is that of the seeds it was run with; "less cv" compares with it
-    the other methods in the same folds. Standard errors are of the mean difference over sets.
+    The error of cross-validation is that of the seeds it was run with. In the same folds are
+    "within_se_beside_cv", the error of the default rule, and the differences "less cv". Standard
+    errors are of the mean difference over sets.
     """
     rows = rows_so_far()
     rows = rows[rows["tol"] == options.tol]
@@ -277,24 +278,28 @@ def summarize(options: argparse.Namespace) -> None:
         means = (
             some.groupby("dataset")[errors].mean().loc[lambda m: [n for n in PAPER if n in m.index]]
         )
+        beside = some[some["cv_error"].notna()].groupby("dataset")["within_se_error"].mean()
+        means["within_se_beside_cv"] = beside
         for name, values in means.iterrows():
             n_seeds = some[some["dataset"] == name]["seed"].nunique()
             table.append([scaling, name, n_seeds, *map(float, values), *PAPER[str(name)]])
         paper = [PAPER[str(name)] for name in means.index]
         table.append([scaling, "mean", "", *map(float, means.mean()), *np.mean(paper, axis=0)])
+        none = [""] * 4  # columns beside those of the methods
         for method in ("paper", "cv"):
             both = some[some[f"{method}_error"].notna()]
             if both.empty:
                 continue
             less = both[errors].sub(both[f"{method}_error"], axis=0).groupby(both["dataset"]).mean()
             n_seeds = both["seed"].nunique()
-            table.append([scaling, f"less {method}", n_seeds, *map(float, less.mean()), "", "", ""])
+            table.append([scaling, f"less {method}", n_seeds, *map(float, less.mean()), *none])
             standard_error = map(float, less.sem())
-            table.append([scaling, "standard error", "", *standard_error, "", "", ""])
+            table.append([scaling, "standard error", "", *standard_error, *none])
     if not table:
         raise SystemExit("No rows with these options yet.")
-    printed = [f"{method}_in_paper" for method in ("nonconformity", "cv", "linf")]
-    write_table("nonconformity", ["scaling", "dataset", "seeds", *METHODS, *printed], table)
+    also = [f"{method}_in_paper" for method in ("nonconformity", "cv", "linf")]
+    header = ["scaling", "dataset", "seeds", *METHODS, "within_se_beside_cv", *also]
+    write_table("nonconformity", header, table)
     both = rows[(rows["scaling"] == options.scaling) & rows["cv_error"].notna()]
     if len(both):
         each = both.groupby("dataset")[[*errors, "cv_seconds", "nonconformity_seconds"]].mean()
