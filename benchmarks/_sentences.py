@@ -233,7 +233,7 @@ def in_order(table: str, n: int) -> str:
     cell = f"row_order_tables[{table} {n} "
     return (
         f"| {table} | {{{cell}as they are][error]:3}} | {{{cell}as they are][error_by_blocks]:3}} "
-        f"| {{{cell}as they are][p]:s2}} | {{{cell}shuffled][p]:2}} |"
+        f"| {{{cell}as they are][p]:s3}} | {{{cell}shuffled][p]:s3}} |"
     )
 
 
@@ -264,7 +264,7 @@ SENTENCES: dict[str, list[str]] = {
             )
         ),
         f"With up to 2000 rows looms has {report('looms', 'suite2000')} and CatBoost"
-        " {suite2000[loss catboost][error_ratio]:2}, with all, up to 6667,"
+        " {suite2000[loss catboost][error_ratio]:2}, with all, up to 6666,"
         f" {report('looms', 'suiteall')} and {{suiteall[loss catboost][error_ratio]:2}}.",
         "300 rows take {default_call[300][fit_seconds]:1} s for the fit and"
         " {default_call[300][evaluate_seconds]:1} s more for `evaluate()`, 1000 rows"
@@ -417,8 +417,8 @@ SENTENCES: dict[str, list[str]] = {
         " {nonconformity_rules[split mean][paper]:%1} % for the rule of the paper,"
         " {nonconformity_rules[split mean][hold_out]:%1} % for hold-out and"
         " {nonconformity_rules[split mean][refit]:%1} % for the best model of the split",
-        "On seven tables of the paper it has {nonconformity[standard mean][within_se]:%1} %, and a"
-        " grid search in ten folds {nonconformity[standard mean][cv]:%1} %",
+        "On seven tables of the paper it has {nonconformity[standard mean][within_se_beside_cv]:%1}"
+        " %, and a grid search in the same ten folds {nonconformity[standard mean][cv]:%1} %",
     ],
     "docs/guide/diagnostics.md": [
         rejected("flexible model, which is true", "flexible itself"),
