@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from looms._classes import rounding
 from looms._typing import AnyArray, Array
@@ -86,7 +86,7 @@ class LocalScale:
         self._residuals[np.arange(n), self._number] = 0.0
         self._means = self._residuals.sum(axis=0) / (n - sizes)
         total = np.empty(n)
-        for rows in gen_batches(n, max(1, _NUMBERS // n)):
+        for rows in self._blocks(n):
             own = self._number[rows, None]
             order, level = self._levels(K[rows], self._k, own == self._number)
             last = level[:, [self._k - 1]]
@@ -109,9 +109,13 @@ class LocalScale:
         of rows.
         """
         total = np.empty((len(K_new), len(self._means)))
-        for rows in gen_batches(len(K_new), max(1, _NUMBERS // len(self._number))):
+        for rows in self._blocks(len(K_new)):
             total[rows] = self._totals(K_new[rows])
         return self._scale(total)
+
+    def _blocks(self, m: int) -> Iterator[slice]:
+        step = max(1, _NUMBERS // len(self._number))
+        return (slice(start, start + step) for start in range(0, m, step))
 
     def _totals(self, K: Array) -> Array:
         """Sums over the k samples nearest to each point, for every model, (m, n_units)."""
