@@ -62,6 +62,38 @@ def test_locally_scaled():
     assert_allclose(same, plain, rtol=1e-13)
 
 
+def test_scales_of_about_zero():
+    """Below the rounding error they are all alike, and a residual of about zero stays one."""
+    r, f, error = np.array([0, 0, 0, 0, 0, 1e-3]), np.zeros((1, 6)), 6e-3 * np.finfo(float).eps
+    tiny = np.array([1e-300] * 5 + [1.0])
+    ours = jackknife_plus(r, f, 0.5, loo_scales=tiny, scales=tiny[None])
+    assert_allclose(ours, [[0.0, 0.0]], rtol=0, atol=3 * error)
+    assert ours[0, 0] < 0 < ours[0, 1]
+    unlike = np.array([1e-300, 1e-200, 1e-100, 1e-50, 1e-25, 1.0])
+    assert_array_equal(jackknife_plus(r, f, 0.5, loo_scales=unlike, scales=tiny[None]), ours)
+    one = np.eye(6)[0], f, 0.85  # the largest of six, of a model whose scales are zero
+    scales = {
+        "loo_scales": np.array([1e-16] + [1.0] * 5),
+        "scales": np.array([[1e-16] + [1.0] * 5]),
+    }
+    ours = jackknife_plus(*one, rounding_error=1e-12, **scales)
+    assert_allclose(ours, [[-1.0, 1.0]], rtol=1e-3)
+
+
+def test_scaled_ends_hold_what_errors_of_rounding_can_hide():
+    """Residuals, predictions and scales, each moved by up to the error, with scales of its size."""
+    error, rng = 0.1, np.random.default_rng(1)
+    r, f, s, S = np.abs(R), F, np.maximum(S_NEW[0] - 0.5, error), np.maximum(S_NEW - 0.5, error)
+    for _ in range(100):
+        near = [one + rng.choice([-0.09, 0.0, 0.09], size=one.shape) for one in (r, f, s, S)]
+        near[2:] = [np.maximum(one, 1e-9) for one in near[2:]]
+        ours = jackknife_plus(
+            *near[:2], 0.8, rounding_error=error, loo_scales=near[2], scales=near[3]
+        )
+        exact = by_a_loop(r, f, Fraction(4, 5), S / s)
+        assert ((ours[:, 0] < exact[:, 0]) & (ours[:, 1] > exact[:, 1])).all()
+
+
 def test_minmax():
     q = np.sort(np.abs(R))[16 - 1]
     expected = np.column_stack([F.min(axis=1) - q, F.max(axis=1) + q])
@@ -90,11 +122,11 @@ def test_equal_models_are_the_jackknife():
 @each_method
 def test_error_of_rounding(method):
     """A given one is for each target; ends that are large have their own."""
-    ours, plain = (method(R, F, 0.8, tie=tie) for tie in (0.25, 0.0))
+    ours, plain = (method(R, F, 0.8, rounding_error=error) for error in (0.25, 0.0))
     assert_allclose(ours - plain, [[-0.25, 0.25]] * M, rtol=1e-12)
-    several = method(np.stack([R, R], 1), np.stack([F, F], 2), 0.8, tie=[0.25, 0.0])
+    several = method(np.stack([R, R], 1), np.stack([F, F], 2), 0.8, rounding_error=[0.25, 0.0])
     assert_array_equal(several, np.stack([ours, plain], 1))
-    far = method(np.zeros(N), np.full((1, N), 1e6), 0.8, tie=0.0)
+    far = method(np.zeros(N), np.full((1, N), 1e6), 0.8, rounding_error=0.0)
     assert_allclose(far - 1e6, [[-4e-9, 4e-9]], rtol=0.2)
 
 

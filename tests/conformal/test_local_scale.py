@@ -1,5 +1,7 @@
 """Local scales against their definition, sample by sample and model by model."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -80,3 +82,19 @@ def test_residuals_of_zero_give_a_positive_scale():
 def test_arguments_are_not_changed(read_only):
     K = read_only(RBF(0.3)(X))
     LocalScale(read_only(PAIRS), K).at(K)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [None, np.arange(1000) // 10])
+def test_memory(number):
+    """One array like the residuals, and a block of rows; of new points one like the result."""
+    x, rng = RNG.normal(size=(1000, 2)), np.random.default_rng(0)
+    R, K = rng.normal(size=(1000, 1000 if number is None else 100)), RBF(0.3)(x)
+    tracemalloc.start()
+    ours = LocalScale(R, K, number)
+    assert tracemalloc.get_traced_memory()[1] < 8 * (R.size + 0.6 * K.size)
+    tracemalloc.reset_peak()
+    known = tracemalloc.get_traced_memory()[0]
+    ours.at(K)
+    assert tracemalloc.get_traced_memory()[1] - known < 8 * (3.0 * R.size + 0.8 * K.size)
+    tracemalloc.stop()

@@ -66,13 +66,25 @@ def test_scores_that_differ_by_rounding_are_equal():
         assert not prediction_sets(loo, new - 1e-7 * size, 0.5).item()
 
 
-def test_width_of_a_tie():
+def test_error_of_rounding():
+    """It is in units of the scores, as of intervals; large scores have their own."""
     loo, new = np.full(9, 0.5), np.full((1, 9, 1), 0.4)
-    assert not prediction_sets(loo, new, 0.5, tie=0.09).item()
-    assert prediction_sets(loo, new, 0.5, tie=0.11).item()
-    assert prediction_sets(10 * loo, 10 * new, 0.5, tie=0.21).item()  # relative beyond one
+    for size in (1.0, 10.0):
+        assert not prediction_sets(size * loo, size * new, 0.5, rounding_error=0.09 * size).item()
+        assert prediction_sets(size * loo, size * new, 0.5, rounding_error=0.11 * size).item()
+    each = np.where(np.arange(9) < 5, 0.11, 0.0)
+    assert prediction_sets(loo, new, 0.5, rounding_error=each).item()
+    assert not prediction_sets(loo, new, 0.9, rounding_error=0.0).item()
+    far = np.full(9, (0.1 + 0.2) * 1e9), np.full((1, 9, 1), 0.3 * 1e9)
+    assert prediction_sets(*far, 0.5, rounding_error=0.0).item()
     infinite = np.full(9, np.inf), np.full((1, 9, 1), np.inf)
     assert prediction_sets(*infinite, 0.5).item()
+
+
+def test_a_score_far_from_the_others_makes_none_of_them_equal():
+    loo, new = np.full(9, 0.5), np.full((1, 9, 1), 0.5 - 1e-4)
+    loo[0] = -1e8
+    assert not prediction_sets(loo, new, 0.5).item()
 
 
 def test_sets_grow_with_the_coverage():

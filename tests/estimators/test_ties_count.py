@@ -222,3 +222,17 @@ def test_a_constant_target_is_inside(name, value):
             lower, upper = model.predict_interval(X, 0.8, method=method).T
             assert ((lower <= value) & (value <= upper)).all()
             assert_allclose([lower, upper], value, rtol=1e-7)
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0])
+@pytest.mark.parametrize(("kernel", "mu"), [("linear", 0.1), ("linear", 1e-8), ("rbf", 1e-6)])
+def test_scaled_intervals_of_a_constant_target_are_it(kernel, mu, value):
+    """Alone and beside a target that varies; residuals and scales are about zero."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    for Y in (np.full(60, value), np.c_[np.full(60, value), y]):
+        model = KernelRegressor(kernel, mu=mu).fit(X, Y)
+        model.evaluate(nested=False)
+        ends = model.predict_interval(X[:5], 0.8, method="scaled").reshape(5, -1, 2)[:, 0]
+        assert ((ends[:, 0] <= value) & (value <= ends[:, 1])).all()
+        assert_allclose(ends, value, rtol=0, atol=10 * model._tie * max(value, 1.0))

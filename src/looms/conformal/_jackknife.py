@@ -22,7 +22,7 @@ def jackknife_plus(
     *,
     loo_scales: npt.ArrayLike | None = None,
     scales: npt.ArrayLike | None = None,
-    tie: npt.ArrayLike | None = None,
+    rounding_error: npt.ArrayLike | None = None,
 ) -> Array:
     r"""Jackknife+ prediction intervals, from exact order statistics.
 
@@ -33,8 +33,9 @@ def jackknife_plus(
     - to the ⌈(1 − α) (n + 1)⌉-th smallest of F_ti + |r_i| [B21 eq. 6],
 
     or, if locally scaled, has s_ti |r_i| / s_i in place of |r_i|, with s_i = `loo_scales` and
-    s_ti = `scales`. Ends are rounded outwards, so that no target that is inside in exact arithmetic
-    is outside.
+    s_ti = `scales`. Scales below the rounding error, which are zero as far as can be told, count as
+    equal to it. Ends are rounded outwards, so that no target that is inside in exact arithmetic is
+    outside.
 
     Parameters
     ----------
@@ -44,8 +45,9 @@ def jackknife_plus(
     loo_scales : shaped like the residuals, positive: scale of the noise at x_i, from a model
         trained without sample i.
     scales : shaped like the predictions, positive: scale at x_t, from the same models.
-    tie : number or (t,), rounding error of residuals and predictions, in their units. By default
-        n ε times the largest residual; of ends it is at least n ε times their size.
+    rounding_error : number or (t,), that of residuals, predictions and scales, in their units. By
+        default n ε times the largest finite |r_i|, which ill-conditioned models may exceed. That of
+        an end is at least n ε times its size.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def jackknife_plus(
     """
     r, F = _checked_arrays(loo_residuals, loo_predictions)
     required_rank(confidence_level, len(r))  # an error before others
-    half, tie = np.abs(r), _tie_of(r, tie)
+    half, error = np.abs(r), error_of(r, rounding_error)
     if loo_scales is not None or scales is not None:
         if loo_scales is None or scales is None:
             raise ValueError("loo_scales and scales belong together: give both, or neither.")
@@ -86,38 +88,38 @@ def jackknife_plus(
             )
         if not (s.min(initial=np.inf) > 0 and S.min(initial=np.inf) > 0):
             raise ValueError("loo_scales and scales must be positive.")
-        with np.errstate(over="ignore"):  # with the errors of all three, to the first order
-            half = (S + tie) * ((half + tie) / s * (1.0 + tie / s))
-    return intervals_of_ends(F - half, F + half, confidence_level, tie)
+        with np.errstate(over="ignore"):  # the largest that the errors of all three allow
+            half = (half + error) / np.maximum(s - error, error) * (S + error)
+    return intervals_of_ends(F - half, F + half, confidence_level, error)
 
 
 def intervals_of_ends(
-    lower: Array, upper: Array, confidence_level: float, tie: npt.ArrayLike = 0.0
+    lower: Array, upper: Array, confidence_level: float, error: npt.ArrayLike = 0.0
 ) -> Array:
     """Jackknife+ intervals from the ends that each sample's model and residual give.
 
     ``lower`` and ``upper`` are (m, n) or (m, n, t), with a column for each of the n samples. An
-    increasing function applied to all ends transforms the intervals in the same way. ``tie`` is as
-    for `outwards`; ValueError for an end that is not a number.
+    increasing function applied to all ends transforms the intervals in the same way. ``error`` is
+    as for `outwards`; ValueError for an end that is not a number.
     """
     n = lower.shape[1]
     rank = required_rank(confidence_level, n)
     _check_numbers(lower, upper)
     ends = order_statistic(lower, n + 1 - rank, 1), order_statistic(upper, rank, 1)
-    return outwards(*ends, tie, n)
+    return outwards(*ends, error, n)
 
 
-def outwards(lower: Array, upper: Array, tie: npt.ArrayLike, n: int) -> Array:
+def outwards(lower: Array, upper: Array, error: npt.ArrayLike, n: int) -> Array:
     """Intervals with ends rounded outwards, (m, 2) or (m, t, 2).
 
     Parameters
     ----------
     lower, upper : (m,) or (m, t) ends, with errors by rounding.
-    tie : number or (t,), such errors, in units of the ends; relative ones are at least n ε.
+    error : number or (t,), such errors, in units of the ends; relative ones are at least n ε.
     n : number of samples.
     """
     ends = np.stack([lower, upper], axis=-1)
-    width = np.maximum(np.asarray(tie)[..., None], rounding(n) * np.abs(ends))
+    width = np.maximum(np.asarray(error)[..., None], rounding(n) * np.abs(ends))
     width = np.where(np.isfinite(ends), width, 0.0)
     return np.asarray(ends + width * [-1.0, 1.0])
 
@@ -127,7 +129,7 @@ def jackknife_minmax(
     loo_predictions: npt.ArrayLike,
     confidence_level: float,
     *,
-    tie: npt.ArrayLike | None = None,
+    rounding_error: npt.ArrayLike | None = None,
 ) -> Array:
     r"""Jackknife-minmax prediction intervals, from exact order statistics.
 
@@ -153,7 +155,7 @@ def jackknife_minmax(
     r, F = _checked_arrays(loo_residuals, loo_predictions)
     _check_numbers(r, F)
     q = order_statistic(np.abs(r), required_rank(confidence_level, len(r)), 0)
-    return outwards(F.min(axis=1) - q, F.max(axis=1) + q, _tie_of(r, tie), len(r))
+    return outwards(F.min(axis=1) - q, F.max(axis=1) + q, error_of(r, rounding_error), len(r))
 
 
 def required_rank(confidence_level: float, n: int) -> int:
@@ -182,18 +184,21 @@ def order_statistic(values: Array, k: int, axis: int) -> Array:
     return np.asarray(np.take(np.partition(values, k - 1, axis=axis), k - 1, axis=axis))
 
 
+def error_of(scores: Array, rounding_error: npt.ArrayLike | None) -> Array:
+    """Rounding error of scores or residuals, in their units, () or (t,).
+
+    By default n ε times the largest finite one.
+    """
+    if rounding_error is not None:
+        return np.asarray(rounding_error, dtype=np.float64)
+    finite = np.where(np.isfinite(scores), np.abs(scores), 0.0)
+    return np.asarray(rounding(len(scores)) * finite.max(axis=0))
+
+
 def _check_numbers(*arrays: Array) -> None:
     """ValueError for NaN, which has no place in an order."""
     if any(np.isnan(values.max(initial=-np.inf)) for values in arrays):
         raise ValueError("An end is not a number: residuals or predictions have NaN.")
-
-
-def _tie_of(r: Array, tie: npt.ArrayLike | None) -> Array:
-    """Rounding error of residuals; by default relative to the largest, () or (t,)."""
-    if tie is not None:
-        return np.asarray(tie, dtype=np.float64)
-    finite = np.where(np.isfinite(r), np.abs(r), 0.0)
-    return np.asarray(rounding(len(r)) * finite.max(axis=0))
 
 
 def _checked_arrays(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from looms._classes import rounding
 from looms._typing import AnyArray, Array
 
 _AVERAGE = 0.1  # of a neighbor
+_NUMBERS = 2**17  # in an array of a block of rows
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -48,7 +50,7 @@ class LocalScale:
 
     Notes
     -----
-    O(n² log n); keeps one n×n array.
+    O(n² log n) at most. Keeps one array shaped like R, and works in blocks of rows.
 
     Examples
     --------
@@ -83,13 +85,15 @@ class LocalScale:
         self._residuals = np.abs(pair_residuals)
         self._residuals[np.arange(n), self._number] = 0.0
         self._means = self._residuals.sum(axis=0) / (n - sizes)
-        same = self._number[:, None] == self._number
-        order, level = self._levels(K, self._k, same)
-        last = level[:, [self._k - 1]]
-        nearer, tied = level < last, level == last
-        left = self._k - nearer.sum(axis=1, keepdims=True)
-        part = nearer + tied * (left / tied.sum(axis=1, keepdims=True))
-        total = (part * self._residuals[order, self._number[:, None]]).sum(axis=1)
+        total = np.empty(n)
+        for rows in self._blocks(n):
+            own = self._number[rows, None]
+            order, level = self._levels(K[rows], self._k, own == self._number)
+            last = level[:, [self._k - 1]]
+            nearer, tied = level < last, level == last
+            left = self._k - nearer.sum(axis=1, keepdims=True)
+            part = nearer + tied * (left / tied.sum(axis=1, keepdims=True))
+            total[rows] = (part * self._residuals[order, own]).sum(axis=1)
         self.loo = self._scale(total, self._number)
 
     def at(self, K_new: Array) -> Array:
@@ -101,23 +105,35 @@ class LocalScale:
 
         Notes
         -----
-        O(m n (k + log n)).
+        O(m n (k + t + s)) for t samples as far as the k-th and units of up to s samples, in blocks
+        of rows.
         """
-        order, level = self._levels(K_new, self._k + self._most)
+        total = np.empty((len(K_new), len(self._means)))
+        for rows in self._blocks(len(K_new)):
+            total[rows] = self._totals(K_new[rows])
+        return self._scale(total)
+
+    def _blocks(self, m: int) -> Iterator[slice]:
+        step = max(1, _NUMBERS // len(self._number))
+        return (slice(start, start + step) for start in range(0, m, step))
+
+    def _totals(self, K: Array) -> Array:
+        """Sums over the k samples nearest to each point, for every model, (m, n_units)."""
+        order, level = self._levels(K, self._k + self._most)
         level -= level[:, [self._k - 1]]
-        total, places = np.zeros((2, len(K_new), len(self._means)))
+        total, places = np.zeros((2, len(K), len(self._means)))
         places += self._k
         some, following = level < 0, 0
         # A model that has not seen some of the k takes as many of the next in their place.
         while True:
             ends = np.append(0, some.sum(axis=1).cumsum())
-            near = sparse.csr_array((np.ones(ends[-1]), order[some], ends), shape=K_new.shape)
+            near = sparse.csr_array((np.ones(ends[-1]), order[some], ends), shape=K.shape)
             seen = some.sum(axis=1, keepdims=True) - (near @ self._membership).toarray()
             taken = np.minimum(places, seen)
             total += taken / np.maximum(seen, 1.0) * (near @ self._residuals)
             places -= taken
             if not places.any():
-                return self._scale(total)
+                return total
             some, following = level == following, following + 1
 
     def _levels(
@@ -125,17 +141,25 @@ class LocalScale:
     ) -> tuple[AnyArray, AnyArray]:
         """Samples nearest to each point, k and those as far as the k-th, and levels of distance.
 
-        Both are (m, k or more), the nearest first; those ``apart`` are the last.
+        Both are (m, k or more), the nearest first; those ``apart`` are the last. Levels that go
+        beyond the k-th may be without some of their samples.
         """
         # K_tt is the same for all samples j, so that it does not change which are near.
-        distance = np.where(apart, np.inf, self._diagonal - 2.0 * K)
-        order = np.argsort(distance, axis=1, kind="stable")
-        ordered = np.take_along_axis(distance, order, axis=1)
-        size = np.abs(self._diagonal).max() + np.abs(K).max(axis=1, initial=0.0)
-        farther = ordered[:, 1:] > ordered[:, :-1] + rounding(len(self._diagonal)) * size[:, None]
-        level = np.pad(np.cumsum(farther, axis=1), ((0, 0), (1, 0)))
-        most = int((level <= level[:, [k - 1]]).sum(axis=1).max(initial=k))
-        return order[:, :most], level[:, :most]
+        distance, count = np.where(apart, np.inf, self._diagonal - 2.0 * K), k
+        size = np.abs(self._diagonal).max() + np.maximum(K.max(axis=1), -K.min(axis=1))
+        width = rounding(len(self._diagonal)) * size[:, None]
+        while True:
+            count = min(2 * count, len(self._diagonal))
+            order = np.argpartition(distance, count - 1, axis=1)[:, :count]
+            near = np.take_along_axis(distance, order, axis=1)
+            ranks = np.argsort(near, axis=1)
+            near = np.take_along_axis(near, ranks, axis=1)
+            farther = near[:, 1:] > near[:, :-1] + width
+            level = np.pad(np.cumsum(farther, axis=1), ((0, 0), (1, 0)))
+            sizes = (level <= level[:, [k - 1]]).sum(axis=1)
+            if count == len(self._diagonal) or sizes.max() < count:
+                order = np.take_along_axis(order, ranks, axis=1)
+                return order[:, : sizes.max()], level[:, : sizes.max()]
 
     def _scale(self, total: Array, units: Any = slice(None)) -> Array:
         mean = self._means[units]

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from looms._classes import tie_width
 from looms._typing import AnyArray, Array
 
 Counts = npt.NDArray[np.int64]
 
-#: Scores that differ by less than this, relative to 1 + |score|, are equal up to rounding.
-_ROUNDING = 1e-8
+_ROUNDING = 1e-8  # tie of scores, as for `tie_width`: solvers leave more than rounding errors
 _BLOCK = 4_000_000  # entries of the largest temporary
 
 
@@ -381,7 +381,7 @@ def joint_p_values(calibration: Array, scores: Array, labels: AnyArray | None = 
 
 
 def _up_to_rounding(scores: Array) -> Array:
-    return np.asarray(scores + _ROUNDING * (1.0 + np.abs(scores)))
+    return np.asarray(scores + tie_width(scores, _ROUNDING))
 
 
 def _any_minimum(row: Counts, key: bytes, n_labels: int) -> int:

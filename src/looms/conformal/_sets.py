@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from looms._classes import tie_width
+from looms._classes import rounding
 from looms._typing import AnyArray, Array
-from looms.conformal._jackknife import required_rank
+from looms.conformal._jackknife import error_of, required_rank
 
 
 def class_margins(outputs: npt.ArrayLike) -> Array:
@@ -35,7 +35,7 @@ def prediction_sets(
     confidence_level: float,
     labels: npt.ArrayLike | None = None,
     *,
-    tie: float | None = None,
+    rounding_error: npt.ArrayLike | None = None,
 ) -> AnyArray:
     r"""Conformal prediction sets: the classes whose p-value is above 1 − confidence_level.
 
@@ -51,9 +51,9 @@ def prediction_sets(
     confidence_level : nominal 1 − α, between 0 and 1.
     labels : (n,) class index of each sample, for p-values within each class; None for
         p-values over all.
-    tie : difference up to which scores from −1 to 1 are equal up to rounding; of larger ones it is
-        relative. By default half of the digits, 1.5e-8, relative to the mean of |s| for smaller
-        ones.
+    rounding_error : number or (n,), that of a difference between s_i and S_tiy, in their units: up
+        to it they are equal. By default n ε times the largest finite |s_i|, which ill-conditioned
+        models may exceed. It is at least n ε |s_i|.
 
     Returns
     -------
@@ -91,13 +91,10 @@ def prediction_sets(
         except ValueError as error:
             own = "" if compared.all() else f"Class with index {y}: "
             raise ValueError(f"{own}{error}") from None
-    size = np.abs(np.where(np.isfinite(s), s, 0.0))
-    if tie is None:
-        width = np.sqrt(np.finfo(np.float64).eps) * np.maximum(size, size.mean())
-    else:
-        width = tie_width(size, tie)
+    hidden = np.maximum(error_of(s, rounding_error), rounding(len(s)) * np.abs(s))
+    least = s - np.where(np.isfinite(s), hidden, 0.0)
     # p > α, in whole numbers: more than n + 1 − ⌈(1 − α)(n + 1)⌉ of n + 1.
-    return np.asarray(np.round(class_p_values(s - width, S, compared) * (n + 1)) > n + 1 - places)
+    return np.asarray(np.round(class_p_values(least, S, compared) * (n + 1)) > n + 1 - places)
 
 
 def class_p_values(s: Array, S: Array, compared: AnyArray) -> Array:

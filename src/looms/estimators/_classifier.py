@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from looms._checks import check_flag
-from looms._classes import class_indices, class_targets, with_ties
+from looms._classes import class_indices, class_targets, tie_width, with_ties
 from looms._scores import class_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
@@ -256,7 +256,7 @@ class Classifier(ScoredClassifier, SelectingModel):
             sets[rows] = prediction_sets(
                 *(loo_scores, scores, confidence_level),
                 labels if class_conditional else None,
-                tie=2.0 * tie,  # of differences
+                rounding_error=tie_width(loo_scores, 2.0 * tie),  # of differences
             )
         return sets
 

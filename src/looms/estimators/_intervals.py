@@ -257,14 +257,16 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         if not len(ends):
             return ends
         tie = rounding(n) if self._closed is None else self._closed._tie
-        width = tie * largest_of(self.held_out_.y)
+        error = tie * largest_of(self.held_out_.y)
         self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
         n_outputs = self.units_.n_units * (residuals.size // n)
         for some in gen_batches(len(ends), max(1, _NUMBERS // n_outputs)):
             outputs = self._outputs_without(rows_at(X, np.arange(some.start, some.stop)))
             for rows in gen_batches(len(outputs), max(1, _NUMBERS // residuals.size)):
                 F = outputs[rows][:, self.units_.own].reshape(-1, *residuals.shape)
-                ends[some][rows] = INTERVALS[method](residuals, F, confidence_level, tie=width)
+                ends[some][rows] = INTERVALS[method](
+                    residuals, F, confidence_level, rounding_error=error
+                )
         return ends
 
     def _outputs_without(self, X: Any) -> Array:

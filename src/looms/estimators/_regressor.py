@@ -190,16 +190,16 @@ class Regressor(ScoredRegressor, SelectingModel):
         self._check_intervals(confidence_level, method)
         asking = "predict_interval"
         r, tie, blocks = self._models_without_rows(X, asking, chosen=method != "scaled")
-        width = tie * largest_of(self.loo_.y[self.fit_weight_ > 0])
+        error = tie * largest_of(self.loo_.y[self.fit_weight_ > 0])
         ends = np.empty((X.shape[0], *r.shape[1:], 2))
         if method == "scaled":
             for rows, F in blocks:
                 some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
                 scales = self._scales(some, F.shape)
-                ends[rows] = jackknife_plus(r, F, confidence_level, tie=width, **scales)
+                ends[rows] = jackknife_plus(r, F, confidence_level, rounding_error=error, **scales)
             return ends
         for rows, F in blocks:
-            ends[rows] = INTERVALS[method](r, F, confidence_level, tie=width)
+            ends[rows] = INTERVALS[method](r, F, confidence_level, rounding_error=error)
         return ends
 
     def _check_intervals(self, confidence_level: float, method: str) -> None:
