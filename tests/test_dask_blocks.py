@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from clusters import quiet_clusters
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -185,6 +186,17 @@ def test_a_prepared_table_has_categories_and_gaps(table):
     model = KernelRegressor("linear", n_landmarks=4).fit(blocks, parts["target"])
     lazy = predict(make_pipeline(prepare, model), parts)
     np.testing.assert_allclose(lazy.compute(), model.predict(whole))
+
+
+@pytest.mark.parametrize(("form", "output"), [("frame", "polars"), ("sparse", "pandas")])
+def test_setting_of_outputs_changes_no_block(table, form, output):
+    X = pd.DataFrame(table[0]) if form == "frame" else sp.csr_array(table[0])
+    prepare = TablePreprocessor().fit(X)
+    parts = dd.from_pandas(X, npartitions=2) if form == "frame" else da.from_array(X, chunks=(1000, 5))
+    expected = prepare.transform(X)
+    with config_context(transform_output=output), dask.config.set(scheduler="synchronous"):
+        rows = DaskBlocks(parts, preprocessor=prepare).rows(np.arange(1000))
+    assert abs(rows - expected).max() == 0
 
 
 def as_table(*parts):

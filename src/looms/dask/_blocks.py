@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import config_context
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, Work, tree_sum
@@ -63,7 +64,8 @@ class Prepare:
                 f"{here} has columns {list(part.columns)}, but X has {list(self.names)}."
             )
         if self.preprocessor is not None:
-            part = self.preprocessor.transform(part)
+            with config_context(transform_output="default"):  # frames of polars are no blocks
+                part = self.preprocessor.transform(part)
         if hasattr(part, "dtypes"):
             other = [name for name, dtype in part.dtypes.items() if dtype.kind not in "biuf"]
             if other:
