@@ -785,6 +785,13 @@ def test_dates_beyond_nanoseconds(form):
         )
 
 
+def test_a_column_that_is_kept_as_asked_is_not_called_dropped():
+    frame = pd.DataFrame({"name": [f"P{k:03}" for k in range(100)], "size": np.arange(100.0)})
+    assert any("dropped" in remark for remark in TablePreprocessor().fit(frame).remarks_)
+    kept = TablePreprocessor(kinds={"name": "category", "size": "number"}).fit(frame)
+    assert not any("dropped" in remark for remark in kept.remarks_)
+
+
 def test_far_dates_of_polars():
     cells = [*ORDINARY, *FAR]
     days = [(cell - datetime.datetime(1970, 1, 1)).days for cell in cells]
