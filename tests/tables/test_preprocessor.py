@@ -816,6 +816,14 @@ def test_an_impossible_date_among_dates_is_told(form, odd, place):
     ]
 
 
+def test_a_huge_number_that_is_text_is_called_huge():
+    known = TablePreprocessor(kinds={"a": "number"})
+    with pytest.raises(ValueError, match=r"column 'a' goes up to 1e\+200 .* in row 1"):
+        known.fit(pd.DataFrame({"a": ["1", "1e200", "2"]}))
+    with pytest.raises(ValueError, match="is a column of numbers, and row 1 holds 'inf'"):
+        known.fit(pd.DataFrame({"a": ["1", "inf", "2"]}))
+
+
 @pytest.mark.parametrize(
     "huge", [1e154, 1e160, 1e200, -1e300, 1.7e308, 10**200, 10**400, -(10**400)], ids=range(8)
 )

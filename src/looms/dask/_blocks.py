@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import config_context
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, Work, tree_sum
@@ -64,8 +63,9 @@ class Prepare:
                 f"{here} has columns {list(part.columns)}, but X has {list(self.names)}."
             )
         if self.preprocessor is not None:
-            with config_context(transform_output="default"):  # frames of polars are no blocks
-                part = self.preprocessor.transform(part)
+            part = self.preprocessor.transform(part)
+            if not (hasattr(part, "iloc") or sp.issparse(part)):
+                part = np.asarray(part)  # of polars, if scikit-learn is set to give such frames
         if hasattr(part, "dtypes"):
             other = [name for name, dtype in part.dtypes.items() if dtype.kind not in "biuf"]
             if other:

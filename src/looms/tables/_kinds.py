@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -257,8 +257,8 @@ def as_floats(column: Column, name: object, kind: str) -> AnyArray:
     if wrong.any() or huge.any():
         row = int((wrong | huge).argmax())
         cell = column[row] if isinstance(column, np.ndarray) else column.iloc[row]
-        if huge[row] and not isinstance(cell, str) and abs(cell) < math.inf:
-            size = abs(floats[row] if np.isfinite(floats[row]) else Decimal(cell))
+        size = abs(Decimal(cell if isinstance(cell, int) else str(cell))) if huge[row] else math.inf
+        if size < math.inf:
             raise ValueError(
                 f"column {name!r} goes up to {size:.3g} in absolute value, in "
                 f"{row_name(column, row)}, beyond {LARGEST:g}, so squares overflow: correct the "
@@ -335,7 +335,7 @@ def _formats_of(cells: Iterable[str]) -> list[str]:
     return [form for form in _FORMATS if not math.isnan(_day(first, form))]
 
 
-def _days_as(cells: Sequence[Any], form: str) -> AnyArray:
+def _days_as(cells: list[Any], form: str) -> AnyArray:
     """Days since 1970 of dates, and of texts in one format; NaN for a cell that is neither."""
     pandas = require("pandas", "A table of mixed columns")
     times = pandas.Series(cells, dtype=object)

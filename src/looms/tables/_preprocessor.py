@@ -233,6 +233,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         categories = [name for name, kind in self.kinds_.items() if kind == "category"]
         return [name for name in self.kinds_ if name not in categories], categories
 
+    @_as_arrays
     def _fit(self, X: Any, ranges: Mapping[str, list[float]]) -> Parts | Matrix:
         """Parts of a table, to which the steps are fitted."""
         check_count(self.max_categories, "max_categories")
@@ -281,7 +282,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_names(list(given), names)
         return given
 
-    @_as_arrays
     def _fit_sparse(self, X: Matrix) -> Matrix:
         columns = SparseColumns()
         kept = columns.fit_transform(X)
@@ -290,7 +290,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._steps = {"columns": columns, "scale": MaxAbsScaler().fit(kept)}
         return kept
 
-    @_as_arrays
     def _fit_steps(self, parts: Parts) -> None:
         self._steps = {}
         if parts.numbers.shape[1]:

@@ -80,7 +80,7 @@ def sentence(remark: Remark, advice: Mapping[str, str] = ADVICE) -> str:
 
 
 def remarks_on(
-    columns: Mapping[str, Column], read: Mapping[str, Read], unlike: Sequence[str]
+    columns: Mapping[str, Column], read: Mapping[str, Read], unlike: list[str]
 ) -> Iterator[Remark]:
     """Remarks on the columns of a table, as they were given and as they were read.
 
