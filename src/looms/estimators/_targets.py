@@ -65,12 +65,14 @@ def _plain_labels(y: Any) -> Any:
     if all(isinstance(label, str) for label in labels):
         return y
     whole = all(isinstance(label, Integral) for label in labels)
-    if whole and not (-(2**63) <= min(labels) and max(labels) < 2**64 - (min(labels) < 0) * 2**63):
+    least, most = (min(labels), max(labels)) if whole else (0, 0)
+    unsigned = most >= 2**63
+    if least < (0 if unsigned else -(2**63)) or most >= 2**64:
         raise ValueError(
-            f"y holds {Decimal(max(labels, key=abs)):.3g}, but classes that are whole numbers have 64 bits: "
-            "convert y, for example by y.astype(str)."
+            f"y holds {Decimal(max(labels, key=abs)):.3g}, but classes that are whole numbers have "
+            "64 bits: convert y, for example by y.astype(str)."
         )
-    plain = np.array(labels, dtype=np.uint64 if whole and max(labels) >= 2**63 else None)
+    plain = np.array(labels, dtype=np.uint64 if unsigned else None)
     booleans = {isinstance(label, bool | np.bool_) for label in labels}
     if plain.dtype.kind not in "biuf" or len(booleans) > 1:
         types = sorted({type(label).__name__ for label in labels})
