@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from clusters import quiet_clusters
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -185,6 +186,16 @@ def test_a_prepared_table_has_categories_and_gaps(table):
     model = KernelRegressor("linear", n_landmarks=4).fit(blocks, parts["target"])
     lazy = predict(make_pipeline(prepare, model), parts)
     np.testing.assert_allclose(lazy.compute(), model.predict(whole))
+
+
+@pytest.mark.parametrize("output", ["polars", "pandas"])
+def test_setting_of_outputs_changes_no_block(table, output):
+    frame = pd.DataFrame(table[0])
+    prepare = TablePreprocessor().fit(frame)
+    expected = prepare.transform(frame)
+    with config_context(transform_output=output), dask.config.set(scheduler="synchronous"):
+        blocks = DaskBlocks(dd.from_pandas(frame, npartitions=2), preprocessor=prepare)
+        assert np.array_equal(blocks.rows(np.arange(1000)), expected)
 
 
 def as_table(*parts):

@@ -1,6 +1,8 @@
 """Copies of rows: which rows are equal, where that is no accident, what holds them out together."""
 
 import warnings
+from datetime import date, time, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -103,6 +105,48 @@ def test_equal_rows_of_any_table_are_one_group(name):
     assert groups.tolist() == expected.get(name, [0, 1, 0, 1, 2, 0])
     if name == "csr in parts":
         assert table.data.tolist() == [1, 1, 2, 3]  # the matrix of the caller is as it was
+
+
+LARGE = [2**60, 2**60 + 1, 2**60 + 1, 2**60 + 2]
+GAP = [2**60, 2**60 + 1, 2**60 + 1, None]
+LETTER = ["x"] * 4
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        *(np.array(LARGE), np.array([LARGE], dtype=np.uint64).T, LARGE),
+        *([[one, 0.5] for one in LARGE], [[one, "x"] for one in GAP], sp.csr_array([LARGE]).T),
+        *(pd.DataFrame({"a": LARGE, "b": other}) for other in (LETTER, [0.5] * 4)),
+        *(pd.DataFrame({"a": pd.array(of, dtype="Int64"), "b": 0.5}) for of in (LARGE, GAP)),
+        *(pl.DataFrame({"a": of, "b": LETTER}) for of in (LARGE, GAP)),
+        pl.DataFrame({"a": GAP}),
+    ],
+)
+def test_whole_numbers_that_floats_round_are_told_apart(table):
+    assert duplicate_groups(table).tolist() == [0, 1, 1, 2]
+
+
+DAYS = [date(2020, 1, 1), date(2020, 1, 2), date(2020, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *(["x", "y", "x"], DAYS, [True, None, True], [Decimal("0.1"), Decimal("0.2")] * 2),
+        *([time(1), None, time(1)], [timedelta(1), timedelta(2), timedelta(1)]),
+    ],
+)
+def test_tables_of_polars_hold_columns_of_any_types(column):
+    table = pl.DataFrame({"a": [1, 2, 1], "b": ["x", "y", "x"], "c": column[:3]})
+    assert duplicate_groups(table).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "table", [np.empty((0, 2)), pd.DataFrame({"a": [], "b": []}), pl.DataFrame({"a": [], "b": []})]
+)
+def test_a_table_without_rows_has_no_groups(table):
+    assert duplicate_groups(table).shape == (0,)
 
 
 ODD = [5, "table", None, {"a": [1]}, [[1, 2], [3]], [[[1], {}], [[2], {}]], sp.coo_array([1, 2])]

@@ -1,6 +1,8 @@
 """Folds: rows that are held out together, from whatever scikit-learn calls cv."""
 
+import pickle
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
@@ -10,7 +12,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
+    GridSearchCV,
     GroupKFold,
     KFold,
     LeaveOneGroupOut,
@@ -440,12 +445,40 @@ class TestWindows:
             ({"time": pd.Series([1, 2, None] * 8, dtype="Int64")}, "time is missing in row 2"),
             ({"time": pd.Series([pd.NaT, *range(1, N)])}, "time is missing in row 0"),
             ({"time": np.where(np.arange(N) == 3, np.inf, 1.0)}, "time is infinite in row 3"),
+            ({"time": [1, Decimal("Infinity")] * 12}, "time is infinite in row 1"),
+            ({"time": [Fraction(1, 3), Decimal("-inf"), 2] * 8}, "time is infinite in row 1"),
             ({"gap": np.inf}, "gap must be a number of 0 or more, got inf"),
         ],
     )
     def test_what_is_no_time(self, options, message):
         with pytest.raises(ValueError, match=message):
             fold_numbers(GapKFold(**options), Y)
+
+    @pytest.mark.parametrize("gap", [0, 2, 2.0, 0.3, Fraction(1, 2), Decimal("0.5"), np.inf])
+    @pytest.mark.parametrize(
+        "time",
+        [
+            *(None, np.arange(N), np.arange(N) * 0.7, [2**70 + k for k in range(N)]),
+            *([Fraction(k, 3) for k in range(N)], [Decimal(k) / 2 for k in range(N)]),
+        ],
+    )
+    def test_pickled_windows_are_the_same(self, time, gap):
+        windows = GapKFold(4, gap, time)
+        again = pickle.loads(pickle.dumps(windows))
+        if gap == np.inf:
+            assert again.gap == gap
+        else:
+            assert train_of(again) == train_of(windows)
+        assert again.time is None or all(
+            isinstance(one, float | int) for one in again.time.tolist()
+        )
+
+    def test_copies_have_the_times_as_they_are_given(self):
+        time = [Decimal(k) / 10 for k in range(N)]
+        search = GridSearchCV(Ridge(), {}, cv=GapKFold(4, Fraction(1, 2), time))
+        copied = clone(search).cv
+        assert copied.time is time
+        assert copied.gap == Fraction(1, 2)
 
     def test_a_gap_that_leaves_none_to_train_on(self):
         with pytest.raises(ValueError, match="no rows to train on"):

@@ -18,6 +18,8 @@ import tracemalloc
 import warnings
 import zipfile
 from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -226,6 +228,7 @@ def test_splits_and_windows_are_saved_and_a_splitter_is_refused(tmp_path):
     several += [GapKFold(3, pd.Timedelta(days=1), of) for of in (days, days.dt.tz_localize("UTC"))]
     several += [GapKFold(3, 1, held(range(len(X)))) for held in (pd.Series, pl.Series, pa.array)]
     several += [GapKFold(3, 1, [2**70 + k for k in range(len(X))])]
+    several += [GapKFold(3, Decimal("0.5"), [Fraction(k, 3) for k in range(len(X))])]
     for k, cv in enumerate(several):
         model = KernelRegressor("linear", cv=cv).fit(X, Y)
         save_model(tmp_path / f"m{k}.skops", model, {})

@@ -121,8 +121,19 @@ def _is_gap(value: Any) -> bool:
     return unequal is True or (unequal is not False and np.ndim(unequal) == 0 and bool(unequal))
 
 
+def target_values(y: Any) -> AnyArray:
+    """A target as an array; ValueError for lists of different lengths."""
+    try:
+        return np.asarray(y)
+    except ValueError:
+        raise ValueError(
+            "y holds lists of different lengths: give one value for each row, or equally many."
+        ) from None
+
+
 def check_target(y: Any) -> None:
-    """ValueError for a target with gaps, or with text and other values."""
+    """ValueError for a target with gaps, or with text and other values, or of no one shape."""
+    target_values(y)
     gaps = gaps_in(y)
     if gaps.any():
         n = int(gaps.sum())

@@ -6,6 +6,7 @@ been through.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
@@ -40,22 +41,43 @@ def as_times(values: AnyArray) -> AnyArray | None:
     if values.dtype.kind in "iufM":
         return values.astype(np.float64) if values.dtype.char == "g" else values
     cells = values.tolist() if values.ndim == 1 and values.dtype == object else []
-    if not cells or any(isinstance(cell, bool) for cell in cells):
+    types = {*map(type, cells)}
+
+    def are(*kinds: type) -> bool:
+        return all(issubclass(each, kinds) for each in types)
+
+    if not cells or bool in types:
         return None
-    if all(isinstance(cell, Integral) for cell in cells):
+    if are(Integral):
         whole = np.array([int(cell) for cell in cells], dtype=object)
         return whole.astype(np.int64) if abs(whole).max() < 2**63 else whole
-    if all(isinstance(cell, Rational | Decimal) for cell in cells):
+    infinite = Decimal in types and any(abs(cell) == math.inf for cell in cells)
+    if are(Rational, Decimal) and not infinite:
         return np.array([Fraction(cell) for cell in cells], dtype=object)
-    if all(isinstance(cell, Real | Decimal) for cell in cells):
+    if are(Real, Decimal):
         return np.array([float(cell) for cell in cells])
-    if not all(isinstance(cell, date | np.datetime64) for cell in cells):
+    if not are(date, np.datetime64):
         return None
     if len({getattr(cell, "tzinfo", None) is None for cell in cells}) > 1:
         return None
     moments = [_moment(cell) for cell in cells]
     coarse = [moment.astype("M8[us]") for moment in moments]  # which reach further
     return np.array(coarse if coarse == moments else moments)
+
+
+def plain_times(values: AnyArray | None, gap: Any) -> tuple[AnyArray | None, Any]:
+    """Times and a gap that make the same windows, without fractions: in a smaller unit."""
+    times, gap, unit = None if values is None else as_times(values), as_gap(gap), 1
+    if times is not None and times.dtype == object:
+        unit = math.lcm(*(time.denominator for time in times))
+        times = as_times(np.array([int(time * unit) for time in times], dtype=object))
+    number = _number(gap)
+    if number is None:
+        return times, gap
+    if not isinstance(gap, Rational | Decimal):
+        return times, gap * unit
+    floats = times is not None and times.dtype.kind == "f"
+    return times, float(number) if floats else math.floor(number * unit)
 
 
 def _moment(cell: Any) -> np.datetime64:

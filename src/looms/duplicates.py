@@ -8,13 +8,14 @@ nearest-neighbor rule.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from looms._checks import gaps_in, value_numbers
+from looms._checks import as_they_are, gaps_in, value_numbers
 from looms._typing import AnyArray, Array, Matrix
 
 __all__ = ["duplicate_groups"]
@@ -95,18 +96,19 @@ def numbered(X: Any) -> Matrix:
             X.sum_duplicates()
         return X
     try:
-        if hasattr(X, "iloc"):
-            frame = X.to_frame() if X.ndim == 1 else X
-            columns = [np.asarray(frame.iloc[:, k]) for k in range(frame.shape[1])]
+        if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series")):
+            n, d = X.shape
+            columns = [_column(X, k) for k in range(d)]
         else:
             values = np.asarray(X)
-            if isinstance(X, list | tuple) and values.dtype.kind in _TEXT:
+            if isinstance(X, list | tuple) and (values.dtype.kind in _TEXT or _rounded(values)):
                 values = np.asarray(X, dtype=object)  # in which 1 and "1" are two
-            values = values.reshape(len(values), -1)
+            n = len(values)
+            values = values.reshape(n, math.prod(values.shape[1:]))
             if values.dtype.kind in _NUMBERS:
                 return values
             columns = list(values.T)
-        return np.column_stack([_numbers(column) for column in columns])
+        return np.column_stack([np.empty((n, 0)), *map(_numbers, columns)])
     except (TypeError, ValueError) as error:
         raise TypeError(
             "X must be a table of numbers, text and dates: an array, lists of equal length, a "
@@ -114,9 +116,25 @@ def numbered(X: Any) -> Matrix:
         ) from error
 
 
+def _column(frame: Any, k: int) -> AnyArray:
+    """Column of a frame of pandas or polars, whose integers numpy rounds if there are gaps."""
+    if hasattr(frame, "iloc"):
+        column = frame.iloc[:, k]
+        gaps = not isinstance(column.dtype, np.dtype) and column.isna().any()
+    else:
+        column = frame.to_series(k)
+        gaps = column.null_count()
+    return as_they_are(column.to_list() if gaps else column)
+
+
+def _rounded(values: AnyArray) -> bool:
+    """True if some numbers are so large that floats stand for several whole numbers."""
+    return values.dtype.kind in "iuf" and bool((np.abs(values.astype(np.float64)) >= 2**53).any())
+
+
 def _numbers(column: AnyArray) -> Array:
     """A column of numbers, or the numbers of its values, from 0, and -1 for gaps."""
-    if column.dtype.kind in _NUMBERS:
+    if column.dtype.kind in "bf" or (column.dtype.kind in "iu" and not _rounded(column)):
         return column.astype(np.float64)
     gaps = gaps_in(column)
     numbers = np.full(len(column), -1.0)
@@ -229,8 +247,10 @@ def _row_hashes(X: Matrix, columns: AnyArray) -> AnyArray:
 
 def _hashes(values: Array, columns: AnyArray) -> AnyArray:
     """64-bit hash of each value in its column; zero for zeros, which sparse rows do not store."""
-    floats = np.ascontiguousarray(values, dtype=np.float64)
-    bits = np.where(floats == floats, floats, np.nan).view(np.uint64)  # one NaN of many
+    bits = values
+    if values.dtype.kind not in "iu":
+        floats = np.ascontiguousarray(values, dtype=np.float64)
+        bits = np.where(floats == floats, floats, np.nan).view(np.uint64)  # one NaN of many
     return np.where(values == 0.0, np.uint64(0), _mixed(_mixed(bits) + _mixed(columns)))
 
 

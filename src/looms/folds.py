@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from looms._checks import as_they_are, gaps_in, value_numbers
-from looms._times import Timeline, as_gap, as_times
+from looms._times import Timeline, as_times, plain_times
 from looms._typing import AnyArray
 
 __all__ = ["GapKFold", "joined_groups"]
@@ -357,12 +357,15 @@ class GapKFold:
     gap: Any = 0
     time: Any = None
 
+    def __deepcopy__(self, memo: object) -> Self:
+        """These very windows, which nothing changes."""
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         """State with times and gap as numbers or dates of numpy, which model files can hold."""
-        time = None if self.time is None else as_times(as_they_are(self.time))
-        if time is None or time.dtype == object:
-            time = self.time
-        return {"n_splits": self.n_splits, "gap": as_gap(self.gap), "time": time}
+        given = None if self.time is None else as_they_are(self.time)
+        time, gap = plain_times(given, self.gap)
+        return {"n_splits": self.n_splits, "gap": gap, "time": self.time if time is None else time}
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Number of windows."""

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_selection import RFECV
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -70,7 +70,7 @@ def test_what_remembers_patients_is_no_better_than_chance(patients, method):
 
 
 def fitted_models(estimator, patients, **options):
-    """Model of every split, and its groups of training rows beside those of the data."""
+    """Model of every split, and the numbers of the groups of rows in the order of the labels."""
     X, y, groups = patients
     models = []
 
@@ -80,16 +80,17 @@ def fitted_models(estimator, patients, **options):
 
     result = assess(estimator, X, y, 4, scoring=keep, groups=groups, random_state=0, **options)
     assert result.failures == {}
-    label_of = {row.tobytes(): group for row, group in zip(X, groups, strict=True)}
-    return models, lambda rows: [label_of[row.tobytes()] for row in rows]
+    numbers = np.unique(groups, return_inverse=True)[1].tolist()
+    number_of = {row.tobytes(): group for row, group in zip(X, numbers, strict=True)}
+    return models, lambda rows: [number_of[row.tobytes()] for row in rows]
 
 
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: make_pipeline("passthrough", m)])
 def test_fits_are_given_the_groups_of_their_rows(patients, wrap):
-    models, labels = fitted_models(wrap(Recorder()), patients)
+    models, numbers = fitted_models(wrap(Recorder()), patients)
     for model in models:
         last = model[-1] if hasattr(model, "steps") else model
-        assert last.groups_.tolist() == labels(last.X_)
+        assert last.groups_.tolist() == numbers(last.X_)
         assert len(last.X_) == 288
 
 
@@ -120,6 +121,14 @@ def test_a_search_splits_by_group(patients):
     with sklearn.config_context(enable_metadata_routing=True):
         models, _ = fitted_models(in_routing, patients)
         assert max(model[-1].best_score_ for model in models) < 0.7
+
+
+def test_a_search_splits_groups_of_which_some_are_named_by_numbers():
+    groups = [1, "2", *range(3, 9)] * 3
+    X, y = np.arange(24.0)[:, None], np.arange(24) % 7.0
+    search = GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, cv=GroupKFold(3))
+    result = assess(search, X, y, 2, groups=groups, scoring="rmse", random_state=0)
+    assert result.failures == {}
 
 
 @pytest.mark.slow

@@ -169,3 +169,18 @@ def test_an_index_in_another_order_is_told(Model):
     with pytest.warns(UserWarning, match="the same index in another order") as told:
         Model().fit(FRAME, y[::-1])
     assert sum("another order" in str(one.message) for one in told) == 1
+
+
+@pytest.mark.parametrize("form", [list, lambda y: np.array(y, dtype=object)])
+def test_classes_may_be_whole_numbers_of_64_bits(form):
+    X, y = np.arange(8.0)[:, None], [1, 1, 1, 1, 2**63, 2**63, 2**63, 2**63]
+    assert KernelClassifier("linear").fit(X, form(y)).predict(X).tolist() == y
+    for more in (2**64, -(2**63) - 1):
+        with pytest.raises(ValueError, match="classes that are whole numbers have 64 bits"):
+            KernelClassifier("linear").fit(X, form([1, 1, 1, 1, more, more, more, more]))
+
+
+@pytest.mark.parametrize("Model", [KernelClassifier, KernelRegressor, TabularRegressor])
+def test_targets_of_different_lengths_are_refused(Model):
+    with pytest.raises(ValueError, match="y holds lists of different lengths"):
+        Model().fit(np.arange(8.0)[:, None], [[1], [1, 2]] * 4)

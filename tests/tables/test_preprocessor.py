@@ -785,6 +785,13 @@ def test_dates_beyond_nanoseconds(form):
         )
 
 
+def test_a_column_that_is_kept_as_asked_is_not_called_dropped():
+    frame = pd.DataFrame({"name": [f"P{k:03}" for k in range(100)], "size": np.arange(100.0)})
+    assert any("dropped" in remark for remark in TablePreprocessor().fit(frame).remarks_)
+    kept = TablePreprocessor(kinds={"name": "category", "size": "number"}).fit(frame)
+    assert not any("dropped" in remark for remark in kept.remarks_)
+
+
 def test_far_dates_of_polars():
     cells = [*ORDINARY, *FAR]
     days = [(cell - datetime.datetime(1970, 1, 1)).days for cell in cells]
@@ -807,6 +814,14 @@ def test_an_impossible_date_among_dates_is_told(form, odd, place):
         "column 'when' is treated as text, with a feature for each value, because 1 of its cells "
         f"is not a date, first {odd!r} in row {place}; correct such cells or leave them empty"
     ]
+
+
+def test_a_huge_number_that_is_text_is_called_huge():
+    known = TablePreprocessor(kinds={"a": "number"})
+    with pytest.raises(ValueError, match=r"column 'a' goes up to 1e\+200 .* in row 1"):
+        known.fit(pd.DataFrame({"a": ["1", "1e200", "2"]}))
+    with pytest.raises(ValueError, match="is a column of numbers, and row 1 holds 'inf'"):
+        known.fit(pd.DataFrame({"a": ["1", "inf", "2"]}))
 
 
 @pytest.mark.parametrize(

@@ -108,9 +108,10 @@ def assess(
     groups : array-like of shape (n_samples,), default=None
         Label of each row, such as its patient. All rows of a group are on one side of every
         split, and the bootstrap draws whole groups. A "forward" split does not train on groups
-        that occur in its window. `fit` receives the labels of the training part as ``groups`` if
-        it takes them, by the rules of ``sample_weight``; a search of scikit-learn passes them to
-        its splitter. Other estimators are fitted without them. Their own
+        that occur in its window. `fit` receives the numbers of the groups of the training part, in
+        the order of the sorted labels, as ``groups`` if it takes them, by the rules of
+        ``sample_weight``; a search of scikit-learn passes them to its splitter. Other estimators
+        are fitted without them. Their own
         cross-validation may then be optimistic, but not the scores reported here.
     duplicates : {"ignore", "group"}, default="ignore"
         What to do with rows that are equal in every feature of ``X``. "group" keeps them on

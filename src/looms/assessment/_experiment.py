@@ -21,7 +21,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, check_rand
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
-from looms._checks import as_they_are, check_known, some_of
+from looms._checks import check_known, some_of
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
@@ -65,7 +65,7 @@ class Experiment:
     scorers : scorers by name.
     splits : tuple of Split, in order.
     duplicates : one of `DUPLICATES`.
-    groups : (n_samples,) labels of groups as they were given, for the fit, or None.
+    groups : (n_samples,) number of the group that each row belongs to, for the fit, or None.
     units : (n_samples,) number of the unit that each row belongs to. A unit is on one side of
         every split: it joins groups, and duplicates.
     """
@@ -121,9 +121,9 @@ class Experiment:
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
             check_defined(scorers, y)
-        labels = None if groups is None else as_they_are(groups)
         units = group_numbers(groups, len(y))
-        check_groups(estimator, labels)  # also raises if routing is undecided
+        numbers = None if groups is None else units
+        check_groups(estimator, numbers)  # also raises if routing is undecided
         if duplicates == "group":
             units = joined_groups(units, duplicate_groups(X))
         splits = plan(
@@ -136,7 +136,7 @@ class Experiment:
             groups=units,
             gap=gap,
         )
-        return cls(estimator, X, y, weight, scorers, tuple(splits), duplicates, labels, units)
+        return cls(estimator, X, y, weight, scorers, tuple(splits), duplicates, numbers, units)
 
     def warn_of_duplicates(self) -> None:
         """Warn if splits may separate rows that are equal other than by chance."""
@@ -269,7 +269,7 @@ class Experiment:
             y=self.y,
             scorers=self.scorers,
             sample_weight=self.weight,
-            groups=None if self.groups is None else group_numbers(self.groups, len(self.y)),
+            groups=self.groups,
             route=None if self.weight is None and self.groups is None else route(self.estimator),
             design=self.design(),
             format=FORMAT,

@@ -64,6 +64,8 @@ class Prepare:
             )
         if self.preprocessor is not None:
             part = self.preprocessor.transform(part)
+            if not (hasattr(part, "iloc") or sp.issparse(part)):
+                part = np.asarray(part)  # of polars, if scikit-learn is set to give such frames
         if hasattr(part, "dtypes"):
             other = [name for name, dtype in part.dtypes.items() if dtype.kind not in "biuf"]
             if other:

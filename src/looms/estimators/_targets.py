@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-from looms._checks import check_target
+from looms._checks import check_target, target_values
 from looms._number_text import number_like
 from looms.estimators._warnings import warn
 
@@ -55,12 +57,22 @@ def _plain_labels(y: Any) -> Any:
     values = np.asarray(y)
     if values.dtype.kind == "T":
         return np.array(values.tolist())
+    if isinstance(y, list | tuple) and values.dtype.kind == "f":
+        values = np.asarray(y, dtype=object)  # whole numbers of which floats lose some
     if values.dtype != object or values.ndim > 1:
         return y
     labels = values.tolist()
     if all(isinstance(label, str) for label in labels):
         return y
-    plain = np.asarray(labels)
+    whole = all(isinstance(label, Integral) for label in labels)
+    least, most = (min(labels), max(labels)) if whole else (0, 0)
+    unsigned = most >= 2**63
+    if least < (0 if unsigned else -(2**63)) or most >= 2**64:
+        raise ValueError(
+            f"y holds {Decimal(max(labels, key=abs)):.3g}, but classes that are whole numbers have "
+            "64 bits: convert y, for example by y.astype(str)."
+        )
+    plain = np.array(labels, dtype=np.uint64 if unsigned else None)
     booleans = {isinstance(label, bool | np.bool_) for label in labels}
     if plain.dtype.kind not in "biuf" or len(booleans) > 1:
         types = sorted({type(label).__name__ for label in labels})
@@ -73,7 +85,7 @@ def _plain_labels(y: Any) -> Any:
 
 def check_numbers(y: Any, classifier: str) -> None:
     """ValueError for targets that are text or dates, with the name of a classifier to take."""
-    if (values := np.asarray(y)).dtype.kind in "mM":
+    if (values := target_values(y)).dtype.kind in "mM":
         raise ValueError(
             "y must be numbers for regression, but it holds dates or times: give numbers, such as "
             "days since the first."

@@ -9,7 +9,6 @@ import re
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -132,7 +131,7 @@ def save_model(
             "and to load_model.",
         )
     try:
-        check_fitted(deepcopy(model), _names(trusted))  # what is cached is not written
+        check_fitted(_built(skops_io, data, _names(trusted), path), _names(trusted))
     except ValueError as error:
         raise ModelFileError(
             path,

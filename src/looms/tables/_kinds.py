@@ -32,6 +32,8 @@ _CATEGORIES = ("string", "boolean", "categorical", "mixed-integer")
 
 #: Texts that may be no dates before the first of a column of dates with such texts.
 _MOST_ODD = 3
+#: Cells that are tried as dates before all.
+_FEW = 100
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 #: Dates of which no number may be another one: the year first, or the month by its name.
 _MONTHS = ("%b", "%B")  # Jan and January
@@ -46,6 +48,11 @@ _FORMATS = tuple(date + time for date in _PLAIN_DATES for time in ("", " %H:%M",
 _MAY_BE_PLAIN = re.compile(
     r"(?=.*\d{4})(\d{4}[/-]\d|.*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)).{,30}",
     re.IGNORECASE,
+)
+#: Years that nanoseconds reach, and texts that begin or end with another one.
+_NEAR = (1678, 2261)
+_FAR = re.compile(
+    r"(?:(?!\d{4}).*[ ,/-])?(?!1(?:6(?:7[89]|[89])|[7-9])|2(?:[01]|2(?:[0-5]|6[01])))\d{4}(?!\d)"
 )
 #: Two numbers (one the day, one the month), a year, and perhaps a time.
 _OTHER_DATE = re.compile(r"(\d\d?)([./-])(\d\d?)\2(\d{4})(?:[T ]+(\d\d?)(:\d\d(?::\d\d)?))?")
@@ -117,6 +124,7 @@ def _dates(column: pd.Series, name: object) -> list[tuple[Kind, AnyArray]]:
     kinds: dict[bytes, tuple[Kind, AnyArray]] = {}  # by the days that they read
     for kind in _DATE_KINDS:
         with suppress(ValueError):
+            as_floats(column.iloc[:_FEW], name, kind)  # which often decide
             floats = as_floats(column, name, kind)
             kinds.setdefault(floats.tobytes(), (kind, floats))
     return list(kinds.values())
@@ -228,7 +236,8 @@ def date_like(texts: AnyArray) -> AnyArray:
     if first is None:
         return np.zeros(len(texts), dtype=bool)
     cells = pandas.Series([first, *texts], dtype=object)  # the first tells how they are written
-    read = [~np.isnan(_floats(cells, kind))[1:] for kind in _DATE_KINDS]
+    kinds = _DATE_KINDS if _formats_of([first]) else _DATE_KINDS[1:]
+    read = [~np.isnan(_floats(cells, kind))[1:] for kind in kinds]
     return max(read, key=np.count_nonzero)
 
 
@@ -248,8 +257,8 @@ def as_floats(column: Column, name: object, kind: str) -> AnyArray:
     if wrong.any() or huge.any():
         row = int((wrong | huge).argmax())
         cell = column[row] if isinstance(column, np.ndarray) else column.iloc[row]
-        if huge[row] and not isinstance(cell, str) and abs(cell) < math.inf:
-            size = abs(floats[row] if np.isfinite(floats[row]) else Decimal(cell))
+        size = abs(Decimal(cell if isinstance(cell, int) else str(cell))) if huge[row] else math.inf
+        if size < math.inf:
             raise ValueError(
                 f"column {name!r} goes up to {size:.3g} in absolute value, in "
                 f"{row_name(column, row)}, beyond {LARGEST:g}, so squares overflow: correct the "
@@ -286,19 +295,29 @@ def _floats(column: pd.Series, kind: str) -> AnyArray:
     if isinstance(column.dtype, np.dtype | pandas.DatetimeTZDtype) and column.dtype.kind == "M":
         return _days(pandas.to_datetime(column, utc=True))
     codes, different = pandas.factorize(column.to_numpy(dtype=object))
-    cells = pandas.Series(different, dtype=object)
-    iso = [_iso_date(v, kind) if isinstance(v, str) else _no_number(v) for v in different]
-    days = _days_as(pandas.Series(iso, dtype=object), "ISO8601")
-    if kind == "date" and all(isinstance(v, str) for v in different):
+    texts = all(isinstance(cell, str) for cell in different)
+    as_iso = _iso_date if texts else _iso_cell
+    days = _days_as([as_iso(cell, kind) for cell in different], "ISO8601")
+    if kind == "date" and texts:
+        cells = [cell.strip() for cell in different]
         parsed = [_days_as(cells, form) for form in _formats_of(cells)]
         days = max([days, *parsed], key=lambda each: np.count_nonzero(~np.isnan(each)))
     values: AnyArray = np.append(days, np.nan)[codes]
     return values
 
 
-def _no_number(cell: Any) -> Any:
-    """A cell of a column of dates; None for a number, which pandas takes for a day or a time."""
-    return None if isinstance(cell, Real) else cell
+def _iso_cell(cell: Any, kind: str) -> Any:
+    """A cell of a column of dates, in ISO 8601 if it is text, a period, or far from today.
+
+    None for a number, which pandas takes for a day or a time.
+    """
+    if isinstance(cell, str):
+        return _iso_date(cell, kind)
+    if hasattr(cell, "asfreq"):
+        start = cell.asfreq("s", "start")
+        return f"{start.year:04}{start.strftime('-%m-%dT%H:%M:%S')}"
+    far = isinstance(cell, date) and not _NEAR[0] <= cell.year <= _NEAR[1]
+    return cell.isoformat() if far else None if isinstance(cell, Real) else cell
 
 
 def _days(times: pd.Series) -> AnyArray:
@@ -313,38 +332,29 @@ def _formats_of(cells: Iterable[str]) -> list[str]:
     first = str(next(iter(cells), "")).strip()
     if _MAY_BE_PLAIN.fullmatch(first) is None:
         return []
-    one = require("pandas", "A table of mixed columns").Series([first])
-    return [form for form in _FORMATS if not np.isnan(_days_as(one, form)).any()]
+    return [form for form in _FORMATS if not math.isnan(_day(first, form))]
 
 
-def _days_as(cells: pd.Series, form: str) -> AnyArray:
+def _days_as(cells: list[Any], form: str) -> AnyArray:
     """Days since 1970 of dates, and of texts in one format; NaN for a cell that is neither."""
     pandas = require("pandas", "A table of mixed columns")
-    cells = cells.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
-    near = cells.where([not isinstance(cell, pandas.Period) for cell in cells], None)
-    days = _days(pandas.to_datetime(near, format=form, errors="coerce", utc=True))
-    for k in np.flatnonzero(np.isnan(days)):
-        days[k] = _far_day(cells.iloc[k], form)
+    times = pandas.Series(cells, dtype=object)
+    days = _days(pandas.to_datetime(times, format=form, errors="coerce", utc=True))
+    for k in np.flatnonzero(np.isnan(days)):  # beyond the reach of nanoseconds
+        if isinstance(cells[k], str) and _FAR.match(cells[k]):
+            days[k] = _day(cells[k], form)
     return days
 
 
-def _far_day(cell: Any, form: str) -> float:
-    """Days since 1970 of a period, or of a date that nanoseconds do not reach; NaN for others."""
-    if hasattr(cell, "asfreq"):
-        return float(cell.asfreq("s", "start").ordinal / 86400)
-    if isinstance(cell, str):
-        try:
-            iso = form == "ISO8601"
-            cell = datetime.fromisoformat(cell) if iso else datetime.strptime(cell, form)
-        except ValueError:
-            return np.nan
-    if not isinstance(cell, date) or cell != cell or 1678 <= cell.year <= 2261:
-        return np.nan
-    days = float(cell.toordinal() - date(1970, 1, 1).toordinal())
-    if isinstance(cell, datetime):
-        time = timedelta(0, cell.second, cell.microsecond, 0, cell.minute, cell.hour)
-        days += (time - (cell.utcoffset() or timedelta(0))) / timedelta(days=1)
-    return days
+def _day(text: str, form: str) -> float:
+    """Days since 1970 of a date in some format; NaN for other texts."""
+    try:
+        iso = form == "ISO8601"
+        moment = datetime.fromisoformat(text) if iso else datetime.strptime(text, form)
+    except ValueError:
+        return math.nan
+    since = moment.replace(tzinfo=None) - datetime(1970, 1, 1)
+    return (since - (moment.utcoffset() or timedelta(0))) / timedelta(days=1)
 
 
 def _iso_date(text: str, kind: str) -> str:

@@ -233,6 +233,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         categories = [name for name, kind in self.kinds_.items() if kind == "category"]
         return [name for name in self.kinds_ if name not in categories], categories
 
+    @_as_arrays
     def _fit(self, X: Any, ranges: Mapping[str, list[float]]) -> Parts | Matrix:
         """Parts of a table, to which the steps are fitted."""
         check_count(self.max_categories, "max_categories")
@@ -245,7 +246,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         chosen = list(given or place)
         columns = dict(zip(chosen, columns_of(X, [place[name] for name in chosen]), strict=True))
         read = {name: read_column(of, name, given.get(name)) for name, of in columns.items()}
-        unlike = {name for name, of in read.items() if name not in given and tells_rows_apart(of)}
+        unlike = [name for name, of in read.items() if name not in given and tells_rows_apart(of)]
         kinds = {name: of.kind for name, of in read.items() if of.kinds and name not in unlike}
         if not kinds:
             which = " in its one sample" if X.shape[0] == 1 else ""
@@ -256,7 +257,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         self._set_columns(X.shape[1], names)
         self.kinds_ = kinds
-        self._found = [tuple(remark) for remark in remarks_on(columns, read)]
+        self._found = [tuple(remark) for remark in remarks_on(columns, read, unlike)]
         parts = self._joined({name: read[name].values for name in self.kinds_}, X.shape[0])
         self._fit_steps(parts)
         own = zip(self._named()[0], parts.numbers.T, strict=True)
@@ -281,7 +282,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_names(list(given), names)
         return given
 
-    @_as_arrays
     def _fit_sparse(self, X: Matrix) -> Matrix:
         columns = SparseColumns()
         kept = columns.fit_transform(X)
@@ -290,7 +290,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._steps = {"columns": columns, "scale": MaxAbsScaler().fit(kept)}
         return kept
 
-    @_as_arrays
     def _fit_steps(self, parts: Parts) -> None:
         self._steps = {}
         if parts.numbers.shape[1]:

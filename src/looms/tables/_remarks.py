@@ -79,8 +79,14 @@ def sentence(remark: Remark, advice: Mapping[str, str] = ADVICE) -> str:
     return remark.text + advice.get(remark.topic, "")
 
 
-def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
-    """Remarks on the columns of a table, as they were given and as they were read."""
+def remarks_on(
+    columns: Mapping[str, Column], read: Mapping[str, Read], unlike: list[str]
+) -> Iterator[Remark]:
+    """Remarks on the columns of a table, as they were given and as they were read.
+
+    Those of ``unlike``, which tell rows apart, are dropped.
+    """
+    read = {name: of for name, of in read.items() if name not in unlike}
     broken = [*_words_among(columns, read, "number", number_like), *_numbers_as_text(read)]
     broken += _words_among(columns, read, "date", date_like)
     yield from broken
@@ -88,7 +94,6 @@ def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Itera
     if constant:
         text = "dropped, because they have the same value in every row: "
         yield Remark("constant", constant, text + listed(constant))
-    unlike = [name for name, of in read.items() if tells_rows_apart(of)]
     if unlike:
         text = "dropped, because (nearly) every row has its own value: "
         yield Remark("identifiers of rows", unlike, text + listed(unlike))
@@ -106,7 +111,7 @@ def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Itera
             )
     certain = {name: of for name, of in read.items() if len(of.kinds) == 1}
     yield from date_remarks({name: of.kind for name, of in certain.items()})
-    known = {*short, *unlike, *(name for remark in broken for name in remark.columns)}
+    known = {*short, *(name for remark in broken for name in remark.columns)}
     yield from _on_repeats({name: of for name, of in certain.items() if name not in known})
 
 
