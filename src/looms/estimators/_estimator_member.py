@@ -219,7 +219,7 @@ def checked(
 
     Raises
     ------
-    ValueError
+    ValueError, or TypeError where the estimator raises one
         If either fails, or outputs are not finite, in one line that names the estimator and says
         ``where``: "on all rows".
     """
@@ -231,7 +231,8 @@ def checked(
     except MemoryError:
         raise
     except Exception as error:  # of any estimator
-        raise ValueError(f"{one_line(estimator)} fails {where}: {_words(error)}") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{one_line(estimator)} fails {where}: {_words(error)}") from error
     return one, values
 
 

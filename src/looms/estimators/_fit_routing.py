@@ -105,7 +105,7 @@ def model_takes_weights(model: Any) -> bool:
 
 @contextmanager
 def ready(estimator: Any) -> Iterator[Any]:
-    """A clone to fit, in the context for it: by name, for steps need not ask for weights.
+    """A clone, in the context of its fit: by name, since steps need not ask for weights.
 
     By metadata routing if it is enabled and something in the estimator says whether it takes
     weights; or if groups reach what is tuned by them in no other way, with weights as by name.
@@ -139,7 +139,7 @@ def one_line(estimator: Any) -> str:
 
 
 def _taken(estimator: Any, **given: AnyArray | None) -> dict[str, AnyArray]:
-    """Those of weights and groups that reach something, by the names for `fit`."""
+    """Arguments of `fit` by which weights and groups arrive; without those that do not."""
     metadata = {what: values for what, values in given.items() if values is not None}
     if get_config()["enable_metadata_routing"]:
         router = MetadataRouter(owner="looms").add(
@@ -166,8 +166,9 @@ def _ask_for_weights(estimator: Any, asks: bool = True) -> None:
             estimator.set_fit_request(sample_weight=asks)
         if isinstance(estimator, LogisticRegressionCV):  # which weighs its scores, too
             name = "accuracy" if estimator.scoring in (None, "warn") else estimator.scoring
-            scorer = get_scorer(name).set_score_request(sample_weight=asks)
-            estimator.set_params(scoring=scorer)
+            estimator.set_params(scoring=get_scorer(name))
+            if hasattr(estimator.scoring, "set_score_request"):  # not any function
+                estimator.scoring.set_score_request(sample_weight=asks)
         for part in _inside(estimator):
             _ask_for_weights(part, asks)
 
