@@ -343,10 +343,32 @@ def test_weights_reach_what_gets_groups_by_routing(kind, candidate, prefix):
         assert_allclose(one.values(NEW)[:, 0], values_of(by_hand, NEW))
 
 
-def test_without_weights_for_what_gets_groups_by_routing_the_advice_is_not_of_routing():
-    candidate = make_pipeline(SelectFromModel(LassoCV(cv=GroupKFold(2))), KNeighborsRegressor())
-    with pytest.raises(ValueError, match=r"^Pipeline\(.* takes no sample_weight in fit: leave"):
-        CandidatesRegressor([candidate]).fit(X, Y, groups=GROUPS, sample_weight=WEIGHT)
+@pytest.mark.parametrize(
+    ("kind", "candidate"),
+    [
+        (
+            "regressor",
+            make_pipeline(SelectFromModel(LassoCV(cv=GroupKFold(2))), KNeighborsRegressor()),
+        ),
+        (
+            "classifier",
+            OneVsRestClassifier(GridSearchCV(LogisticRegression(), {}, cv=GroupKFold(2))),
+        ),
+    ],
+)
+def test_what_gets_groups_by_routing_but_no_weights_says_so(kind, candidate):
+    model, y = model_of(kind, [candidate])
+    name = type(candidate).__name__
+    with pytest.raises(ValueError, match=rf"^{name}\(.* takes no sample_weight in fit: leave"):
+        model.fit(X, y, groups=GROUPS, sample_weight=WEIGHT)
+
+
+@pytest.mark.slow
+def test_bagging_of_a_search_gets_groups_by_routing():
+    search = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=GroupKFold(2))
+    candidate = BaggingClassifier(search, n_estimators=2, random_state=0)
+    model = CandidatesClassifier([candidate]).fit(X, LABELS, groups=GROUPS)
+    assert np.isfinite(model.held_out_.outputs).all()
 
 
 @pytest.mark.slow

@@ -122,7 +122,7 @@ def ready(estimator: Any) -> Iterator[Any]:
     with config_context(enable_metadata_routing=decided or by_groups):
         one = clone(estimator)
         if by_groups and not decided:
-            _ask_for_weights(one)
+            _ask_for_weights(one, bool(_names_of_weights(one)))
         yield one
 
 
@@ -156,21 +156,31 @@ def _says_of_weights(estimator: BaseEstimator) -> bool:
     return estimator._get_metadata_request().fit.requests.get("sample_weight") is not None
 
 
-def _ask_for_weights(estimator: Any, asks: bool = True) -> None:
+def _ask_for_weights(estimator: Any, asks: bool) -> None:
     """Request weights by routing for what gets them by name: of a pipeline the last step."""
     if isinstance(estimator, Pipeline):
         for _, step in estimator.steps:
             _ask_for_weights(step, asks and step is estimator.steps[-1][1])
-    elif hasattr(estimator, "fit"):
-        if _fit_names(estimator, "sample_weight"):
+    elif isinstance(estimator, BaseEstimator):
+        requests = estimator._get_metadata_request()
+        if "sample_weight" in requests.fit.requests:
             estimator.set_fit_request(sample_weight=asks)
-        if isinstance(estimator, LogisticRegressionCV):  # which weighs its scores, too
-            name = "accuracy" if estimator.scoring in (None, "warn") else estimator.scoring
-            estimator.set_params(scoring=get_scorer(name))
-            if hasattr(estimator.scoring, "set_score_request"):  # not any function
-                estimator.scoring.set_score_request(sample_weight=asks)
+        if "sample_weight" in requests.score.requests:
+            estimator.set_score_request(sample_weight=False)
+        weighs, scoring = isinstance(estimator, LogisticRegressionCV), _scoring(estimator)
+        if scoring is not None:  # searches do not weigh their scores
+            estimator.set_params(scoring=scoring.set_score_request(sample_weight=asks and weighs))
         for part in _inside(estimator):
-            _ask_for_weights(part, asks)
+            _ask_for_weights(part, asks and not isinstance(estimator, _BAGGING))
+
+
+def _scoring(estimator: Any) -> Any:
+    """Scorer of an estimator that is tuned; None for its own score, or any function."""
+    scoring = getattr(estimator, "scoring", None)
+    if isinstance(estimator, LogisticRegressionCV) and scoring in (None, "warn"):
+        scoring = "accuracy"
+    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+    return scorer if hasattr(scorer, "set_score_request") else None
 
 
 def _splits_groups(estimator: Any) -> bool:
