@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
     accuracy_score,
@@ -146,8 +146,7 @@ def test_copies_of_a_row_are_one_row_of_their_weight(two_classes, model, own):
 @pytest.mark.parametrize("model", [
     KNeighborsClassifier(1),
     VotingClassifier([("a", LogisticRegression()), ("b", KNeighborsClassifier(1))]),
-    BaggingClassifier(KNeighborsClassifier(1), 2),
-], ids=["plain", "voting", "bagging"])  # fmt: skip
+], ids=["plain", "voting"])  # fmt: skip
 def test_estimators_without_weights_get_the_copies_and_a_warning(two_classes, model):
     X, y = two_classes
     with pytest.warns(UserWarning, match=f"{type(model).__name__} cannot be given sample_weight"):

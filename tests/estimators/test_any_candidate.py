@@ -5,13 +5,14 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, StackingRegressor
-from sklearn.feature_selection import RFE, RFECV
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.model_selection import (
     FixedThresholdClassifier,
@@ -22,12 +23,13 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, RadiusNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
+from sklearn.utils.fixes import parse_version
 
 from looms import Intervals, KernelClassifier, TabularClassifier, TabularRegressor, assess
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
@@ -204,6 +206,30 @@ def test_with_metadata_routing_all_that_ask_for_weights_get_them():
         clone(model).fit(X, LABELS, sample_weight=WEIGHT)
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.8"), reason="its estimator must take them"
+)
+def test_bagging_takes_weights_whatever_it_holds():
+    candidate = BaggingClassifier(KNeighborsClassifier(), n_estimators=3, random_state=0)
+    expected = clone(candidate).fit(X, LABELS, sample_weight=WEIGHT).predict_proba(NEW)[:, 1]
+    model = CandidatesClassifier([candidate]).fit(X, LABELS, sample_weight=WEIGHT)
+    assert_allclose(model._outputs(NEW), 2.0 * expected - 1.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda one: one, lambda one: make_pipeline("passthrough", one)])
+def test_who_asks_for_no_weights_by_routing_is_refused_with_weights(wrap):
+    with config_context(enable_metadata_routing=True):
+        candidate = wrap(Ridge().set_fit_request(sample_weight=False))
+        for fit in (
+            lambda **options: CandidatesRegressor([candidate]).fit(X, Y, **options),
+            lambda **options: Intervals(candidate).fit(X, Y, **options),
+            lambda **options: assess(candidate, X, Y, 2, **options),
+        ):
+            fit()
+            with pytest.raises(ValueError, match="asks for sample_weight in fit: call set_fit"):
+                fit(sample_weight=WEIGHT)
+
+
 def test_classes_keep_their_shares_in_a_search_over_a_pipeline():
     y, groups, seen = np.repeat([0, 1], N // 2), np.arange(N) // 4, []
 
@@ -289,6 +315,62 @@ def test_every_fit_of_what_is_tuned_by_groups_gets_those_of_its_rows(
         assert_allclose(model.held_out_.outputs[out], values_of(by_hand(rest), X[out]))
 
 
+@pytest.mark.filterwarnings("ignore")  # scikit-learn's own: of defaults that will change
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "candidate", "prefix"),
+    [
+        ("regressor", LassoCV(alphas=9, cv=GroupKFold(3)), ""),
+        (
+            "regressor",
+            make_pipeline(StandardScaler(), LassoCV(alphas=9, cv=GroupKFold(3))),
+            "lassocv__",
+        ),
+        ("classifier", LogisticRegressionCV(Cs=3, cv=GroupKFold(3), scoring="neg_log_loss"), ""),
+    ],
+    ids=["lasso", "pipeline", "logistic"],
+)
+def test_weights_reach_what_gets_groups_by_routing(kind, candidate, prefix):
+    """As by their names, in fits to the same splits by groups."""
+    model, y = model_of(kind, [candidate])
+    model.fit(X, y, groups=GROUPS, sample_weight=WEIGHT)
+    (member,) = model.members_
+    for one, rows in ((member, np.arange(N)), *zip(member.without, member.units, strict=True)):
+        rest = rows if one is member else np.delete(np.arange(N), rows)
+        splits = list(GroupKFold(3).split(X[rest], y[rest], GROUPS[rest]))
+        by_hand = clone(candidate).set_params(**{f"{prefix}cv": splits})
+        by_hand.fit(X[rest], y[rest], **{f"{prefix}sample_weight": WEIGHT[rest]})
+        assert_allclose(one.values(NEW)[:, 0], values_of(by_hand, NEW))
+
+
+@pytest.mark.parametrize(
+    ("kind", "candidate"),
+    [
+        (
+            "regressor",
+            make_pipeline(SelectFromModel(LassoCV(cv=GroupKFold(2))), KNeighborsRegressor()),
+        ),
+        (
+            "classifier",
+            OneVsRestClassifier(GridSearchCV(LogisticRegression(), {}, cv=GroupKFold(2))),
+        ),
+    ],
+)
+def test_what_gets_groups_by_routing_but_no_weights_says_so(kind, candidate):
+    model, y = model_of(kind, [candidate])
+    name = type(candidate).__name__
+    with pytest.raises(ValueError, match=rf"^{name}\(.* takes no sample_weight in fit: leave"):
+        model.fit(X, y, groups=GROUPS, sample_weight=WEIGHT)
+
+
+@pytest.mark.slow
+def test_bagging_of_a_search_gets_groups_by_routing():
+    search = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=GroupKFold(2))
+    candidate = BaggingClassifier(search, n_estimators=2, random_state=0)
+    model = CandidatesClassifier([candidate]).fit(X, LABELS, groups=GROUPS)
+    assert np.isfinite(model.held_out_.outputs).all()
+
+
 @pytest.mark.slow
 def test_groups_reach_candidates_in_stacks_nested_folds_and_after_updates():
     model = CandidatesRegressor([SEARCH, "linear"]).fit(X, np.abs(Y), groups=GROUPS)
@@ -305,26 +387,30 @@ def test_what_is_tuned_by_groups_fits_rows_that_are_each_a_group():
     assert set(model.evaluate()) == set(model.evaluate(nested=False))
 
 
+GIVE = "gets none: give groups, or take another cv"
+
+
 @pytest.mark.parametrize(
     ("fit", "advice"),
     [
-        (lambda: TabularRegressor([SEARCH, "linear"]).fit(X, Y), "give groups"),
-        (lambda: Intervals(make_pipeline(StandardScaler(), SEARCH)).fit(X, Y), "give groups"),
-        (lambda: assess(SEARCH, X, Y), "give groups"),
+        (lambda: TabularRegressor([SEARCH, "linear"]).fit(X, Y), GIVE),
+        (lambda: Intervals(make_pipeline(StandardScaler(), SEARCH)).fit(X, Y), GIVE),
+        (lambda: assess(SEARCH, X, Y), GIVE),
         (
             lambda: TabularClassifier([LogisticRegressionCV(cv=GroupKFold(2))]).fit(X, LABELS),
-            "give groups",
+            GIVE,
         ),
         (
             lambda: Intervals(StackingRegressor([("a", Ridge())], cv=GroupKFold(2))).fit(
                 X, Y, groups=GROUPS
             ),
-            "tune it by GridSearchCV",
+            "its fit hands on none: take another cv",
         ),
+        (lambda: assess(LassoCV(cv=GroupKFold(2)), X, Y, groups=GROUPS), "its fit hands on none"),
     ],
 )
 def test_what_is_tuned_by_groups_says_that_it_gets_none(fit, advice):
-    with pytest.raises(ValueError, match=f"GroupKFold.* is tuned by groups.*: {advice}, or"):
+    with pytest.raises(ValueError, match=f"GroupKFold.* is tuned by groups, but {advice}"):
         fit()
 
 
@@ -352,6 +438,44 @@ def test_a_candidate_that_fails_is_named_with_its_fold():
         TabularClassifier(candidates).fit(X[:8], y)
     with pytest.raises(ValueError, match=r"RadiusNeighborsRegressor.* fails .* NaN") as failed:
         TabularRegressor([RadiusNeighborsRegressor(0.5), "linear"]).fit(X, Y)
+    assert failed.value.__cause__ is not None
+
+
+class OnlyPart(Ridge):
+    """It fails, or has no numbers, on all rows."""
+
+    def __init__(self, raises=True):
+        super().__init__()
+        self.raises = raises
+
+    def fit(self, X, y, sample_weight=None):
+        if len(y) == N and self.raises:
+            raise RuntimeError("Too many rows.\nMuch more.")
+        super().fit(X, y, sample_weight)
+        self.coef_ = self.coef_ * (np.nan if len(y) == N else 1.0)
+        return self
+
+
+@pytest.mark.filterwarnings("ignore:One or more samples have no neighbors")
+@pytest.mark.parametrize(
+    ("candidate", "words"),
+    [
+        (GridSearchCV(Ridge(), {"alpha": [-1]}), "fails without fold 1 of 5: .*'alpha' parameter"),
+        (RadiusNeighborsRegressor(0.5), "fails without fold 1 of 5: Its predictions contain NaN"),
+        (OnlyPart(), "fails on all rows: Too many rows.$"),
+        (OnlyPart(raises=False), "fails on all rows: Its predictions contain NaN"),
+    ],
+    ids=["search", "neighbors", "all rows", "no numbers"],
+)
+@pytest.mark.parametrize(
+    "model_with",
+    [lambda one: CandidatesRegressor([one], cv=5), lambda one: Intervals(one, cv=5)],
+    ids=["candidate", "intervals"],
+)
+def test_a_failing_fit_is_named_in_one_line(model_with, candidate, words):
+    with pytest.raises(ValueError, match=f"^{type(candidate).__name__}.* {words}") as failed:
+        model_with(candidate).fit(X, Y)
+    assert "\n" not in str(failed.value)
     assert failed.value.__cause__ is not None
 
 

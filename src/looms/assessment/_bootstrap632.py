@@ -12,7 +12,7 @@ import numpy.typing as npt
 from looms._typing import AnyArray, Array
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
-from looms.estimators._metrics import Scorer, own_name, takes_weights
+from looms.estimators._metrics import Scorer, own_name, scorer_takes_weights
 from looms.folds import group_numbers
 
 #: One score, or one of each resample.
@@ -101,7 +101,7 @@ def no_information(
     y, predicted = np.asarray(y), np.asarray(predicted)
     scores = {}
     for name, scorer in scorers.items():
-        w = weight if weight is not None and takes_weights(scorer) else None
+        w = weight if weight is not None and scorer_takes_weights(scorer) else None
         scores[name] = error_of(name, KNOWN[name].none(y, predicted, w))
     return scores
 
@@ -180,7 +180,7 @@ def out_of_bag(
                 f = np.asarray(result.predictions)
                 wrong = KNOWN[name].loss == "wrong"
                 loss[b, test] = y[test] != f if wrong else (y[test] - f) ** 2
-            w = np.ones(n) if weight is None or not takes_weights(scorer) else weight
+            w = np.ones(n) if weight is None or not scorer_takes_weights(scorer) else weight
             E = loss[:, rows].sum(axis=0) / n_left_out[rows]
             e1, c, deviation = _summary(name, y[rows], E, w[rows])
             score = float(error_of(name, e1))

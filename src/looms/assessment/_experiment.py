@@ -40,7 +40,7 @@ from looms.assessment._splits import WHOLE, Rows, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
 from looms.estimators import DuplicatesWarning
-from looms.estimators._fit_routing import check_groups, fit_arguments, route, takes_weights
+from looms.estimators._fit_routing import fit_arguments, fit_takes_weights, route
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._metrics import Scorer, scorers_of
 from looms.estimators._targets import as_targets, check_numbers
@@ -113,7 +113,7 @@ class Experiment:
         if _num_samples(X) < 2:
             raise ValueError("An assessment needs more than one sample.")
         check_known(duplicates, "treatment of duplicates", DUPLICATES)
-        weight = checked_weights(sample_weight, estimator, len(y))
+        weight = checked_weights(sample_weight, len(y))
         if scoring is None:
             stratified = groups is None and duplicates != "group" and method != "forward"
             scoring = default_scoring(estimator, y, stratified=stratified)
@@ -123,7 +123,7 @@ class Experiment:
             check_defined(scorers, y)
         units = group_numbers(groups, len(y))
         numbers = None if groups is None else units
-        check_groups(estimator, numbers)  # also raises if routing is undecided
+        fit_arguments(estimator, sample_weight=weight, groups=numbers)  # or an error, before work
         if duplicates == "group":
             units = joined_groups(units, duplicate_groups(X))
         splits = plan(
@@ -161,7 +161,7 @@ class Experiment:
     @property
     def repeats_rows(self) -> bool:
         """True if resamples of the bootstrap hold duplicates, for an estimator without weights."""
-        return self.splits[0].method == "bootstrap" and not takes_weights(self.estimator)
+        return self.splits[0].method == "bootstrap" and not fit_takes_weights(self.estimator)
 
     def rows(self, split: Split) -> tuple[Rows, Rows]:
         """Rows that train and rows that test."""
@@ -185,7 +185,7 @@ class Experiment:
         began = time.perf_counter()
         train, test = self.rows(split)
         w_train, w_test = (None, None) if (w := self.weight) is None else (w[train], w[test])
-        if split.resamples and takes_weights(self.estimator):
+        if split.resamples and fit_takes_weights(self.estimator):
             # Who leaves a row out then leaves all its duplicates out.
             train, first, times = np.unique(train, return_index=True, return_counts=True)
             w_train = times.astype(np.float64) if w_train is None else times * w_train[first]
@@ -294,14 +294,13 @@ class Experiment:
         return Store(folder, key, about, package_versions(self.estimator, self.scorers))
 
 
-def checked_weights(sample_weight: Any, estimator: Any, n_samples: int) -> Array | None:
-    """Weights (n_samples,) that the estimator takes, or None.
+def checked_weights(sample_weight: Any, n_samples: int) -> Array | None:
+    """Weights (n_samples,), or None.
 
     Raises
     ------
     ValueError
-        If the weights are not one finite nonnegative number per sample, all are zero, or the
-        estimator takes none.
+        If the weights are not one finite nonnegative number per sample, or all are zero.
     """
     if sample_weight is None:
         return None
@@ -313,7 +312,6 @@ def checked_weights(sample_weight: Any, estimator: Any, n_samples: int) -> Array
         )
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
         raise ValueError("sample_weight must be finite and not negative, and not all zero.")
-    fit_arguments(estimator, sample_weight=weight)
     return weight
 
 

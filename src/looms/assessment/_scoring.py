@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import average_precision_score, check_scoring, roc_auc_score
 
 from looms._typing import Array
-from looms.estimators._metrics import Scorer, is_scikit_learns, roc_auc, takes_weights
+from looms.estimators._metrics import Scorer, is_scikit_learns, roc_auc, scorer_takes_weights
 
 S = TypeVar("S", bound=Scorer)
 
@@ -203,7 +203,8 @@ def all_scores(
     ----------
     weight : (n_samples,) weights for the scorers that take them, or None.
     """
-    weighted = [] if weight is None else [name for name in scorers if takes_weights(scorers[name])]
+    weighted = [name for name in scorers if scorer_takes_weights(scorers[name])]
+    weighted = [] if weight is None else weighted
     own = [name for name in weighted if not is_scikit_learns(scorers[name])]
     scores = {name: scorers[name](estimator, X, y, sample_weight=weight) for name in own}
     rest = {name: scorer for name, scorer in scorers.items() if name not in weighted}

@@ -18,7 +18,7 @@ from looms._typing import Array
 from looms.assessment._scoring import all_scores, judges_order
 from looms.estimators import TabularClassifier
 from looms.estimators._classifier import Classifier
-from looms.estimators._metrics import Scorer, StandIn, own_name, takes_weights
+from looms.estimators._metrics import Scorer, StandIn, own_name, scorer_takes_weights
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
@@ -123,7 +123,7 @@ def loo_scores(
             if not judges_order(scorer):
                 scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
             elif own_name(scorer) == "roc_auc":
-                own = weight if takes_weights(scorer) else None
+                own = weight if scorer_takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own
                 scores[name] = fitted._area(own[fitted.fit_weight_ != 0])[0]
     return scores

@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
@@ -22,7 +23,7 @@ from looms._classes import class_factors, class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._fit_routing import check_groups, fit_arguments, one_line, routing_of
+from looms.estimators._fit_routing import fit_arguments, one_line, ready
 from looms.estimators._folds import OUTER_FOLDS
 from looms.folds import fold_numbers
 from looms.held_out import HeldOut
@@ -34,6 +35,7 @@ from looms.units import Units
 
 #: Folds for held-out outputs of single rows or groups.
 FOLDS = 5
+One = TypeVar("One")
 
 
 def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]) -> None:
@@ -63,16 +65,6 @@ def _check_values(estimator: Any) -> None:
             f"{one_line(estimator)} has an output for each pair of classes: use "
             "decision_function_shape='ovr'."
         )
-
-
-def check_fit(estimator: Any, weight: Array | None, groups: AnyArray | None) -> None:
-    """ValueError for an estimator that takes no weights, or that is tuned by groups without any.
-
-    ``weight`` and ``groups``, (n,), are of the rows of its fit, or None.
-    """
-    with routing_of(estimator):
-        check_groups(estimator, groups)
-        fit_arguments(estimator, sample_weight=weight)
 
 
 def unequal(weight: Array) -> Array | None:
@@ -199,35 +191,57 @@ class EstimatorMember(Member):
                 weight = weight * factors * (weight.sum() / (weight @ factors))
             r = folds.repetition[k]
             tested = out[folds.tested[r, out]]
-            try:
-                one = self.trained(X[rest], y[rest], weight, some_of(groups, rest))
-                if len(tested):
-                    F[r, tested] = one.values(X[tested])
-                    if not np.isfinite(F[r, tested]).all():
-                        raise ValueError("Its predictions contain NaN or infinity.")
-            except MemoryError:
-                raise
-            except Exception as error:  # of any estimator
-                raise ValueError(
-                    f"{one_line(self.estimator)} fails without fold {k + 1} of {folds.n_units}: "
-                    f"{_words(error)}"
-                ) from error
+            one, values = checked(
+                *(self.estimator, f"without fold {k + 1} of {folds.n_units}"),
+                partial(self.trained, X[rest], y[rest], weight, some_of(groups, rest)),
+                partial(EstimatorMember.values, X=X[tested]),
+            )
+            F[r, tested] = values
             without.append(one)
         F = F.reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
         kept = {"held_out": held_out, "units": folds, "without": tuple(without)}
-        whole = replace(self.trained(X, y, zeta, groups), **kept)
-        return Fit(whole, HeldOut(y, held_out, zeta), F, folds)
+        whole, _ = checked(
+            *(self.estimator, "on all rows"),
+            partial(self.trained, X, y, zeta, groups),
+            partial(EstimatorMember.values, X=X[:1]),
+        )
+        return Fit(replace(whole, **kept), HeldOut(y, held_out, zeta), F, folds)
 
     def weighing(self, weight: float) -> EstimatorMember:
         return replace(self, weight=float(weight))
 
 
+def checked(
+    estimator: Any, where: str, fit: Callable[[], One], outputs: Callable[[One], Array]
+) -> tuple[One, Array]:
+    """What a fit gives, and its outputs of some rows.
+
+    Raises
+    ------
+    ValueError, or TypeError where the estimator raises one
+        If either fails, or outputs are not finite, in one line that names the estimator and says
+        ``where``: "on all rows".
+    """
+    try:
+        one = fit()
+        values = outputs(one)
+        if not np.isfinite(values).all():
+            raise ValueError("Its predictions contain NaN or infinity.")
+    except MemoryError:
+        raise
+    except Exception as error:  # of any estimator
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{one_line(estimator)} fails {where}: {_words(error)}") from error
+    return one, values
+
+
 def _words(error: Exception) -> str:
-    """The line of a message that has the cause; of a search that is the last."""
-    lines = str(error).split("\n")
-    lines = [line for line in lines if line.strip()] or [type(error).__name__]
-    return lines[-("fits failed" in lines[0])]
+    """The line of a message that has the cause."""
+    lines = [line for line in str(error).split("\n") if line.strip()] or [type(error).__name__]
+    if "fits failed" in lines[0]:  # of a search, which ends with the trace of a fit
+        return lines[-1]
+    return lines[0]
 
 
 def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
@@ -250,9 +264,8 @@ def fitted(
     groups: AnyArray | None = None,
 ) -> Any:
     """A clone of the estimator, fitted; ValueError if there are weights, and it takes none."""
-    with openmp_threads(len(y)), routing_of(estimator):
-        given = fit_arguments(estimator, sample_weight=sample_weight, groups=groups)
-        return clone(estimator).fit(X, y, **given)
+    with openmp_threads(len(y)), ready(estimator) as one:
+        return one.fit(X, y, **fit_arguments(one, sample_weight=sample_weight, groups=groups))
 
 
 def predicted(estimator: Any, X: Any, method: str = "predict") -> Array:

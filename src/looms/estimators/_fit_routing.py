@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from numbers import Real
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.feature_selection import RFECV
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor
+from sklearn.feature_selection import RFECV, SequentialFeatureSelector
+from sklearn.linear_model import LinearRegression, LogisticRegressionCV, RANSACRegressor
+from sklearn.metrics import get_scorer
 from sklearn.model_selection._classification_threshold import BaseThresholdClassifier
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import ClassifierChain, RegressorChain
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.utils.fixes import parse_version
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
 
 from looms._typing import AnyArray, Array
@@ -26,11 +33,18 @@ from looms.threshold import as_rule
 
 #: Attributes in which estimators that pass on the arguments of `fit` keep their recipient.
 _INNER = ("estimator", "regressor", "final_estimator")
+_BAGGING = (BaggingClassifier, BaggingRegressor)
+#: They draw rows by their weights, which the estimators inside of them need not take.
+_DRAWING = _BAGGING if parse_version(sklearn.__version__) >= parse_version("1.8") else ()
 #: Estimators that pass on arguments by metadata routing alone, though `fit` takes any name.
 _BY_ROUTING = (
-    *(RFECV, BaseThresholdClassifier, SelfTrainingClassifier, ClassifierChain, RegressorChain),
-    *(OneVsRestClassifier, OneVsOneClassifier, OutputCodeClassifier),
+    *(RFECV, SequentialFeatureSelector, BaseThresholdClassifier, SelfTrainingClassifier),
+    *(ClassifierChain, RegressorChain, OneVsRestClassifier, OneVsOneClassifier),
+    *(OutputCodeClassifier, RANSACRegressor, *_BAGGING),
 )
+#: Names of arguments of `fit`.
+_Names = frozenset[str]
+_NONE: _Names = frozenset()
 
 
 def fit_arguments(
@@ -44,74 +58,72 @@ def fit_arguments(
     ------
     ValueError
         If the estimator takes no weights or, with routing, does not ask for them or does not say
-        whether it does.
+        whether it does; or if it is tuned by groups of rows, but gets none.
     """
-    given = {"sample_weight": sample_weight, "groups": groups}
-    metadata = {what: values for what, values in given.items() if values is not None}
-    if get_config()["enable_metadata_routing"]:
-        router = MetadataRouter(owner="looms").add(
-            estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
-        )
-        routed = router.route_params(caller="fit", params=metadata)["estimator"]["fit"]
-        if sample_weight is not None and "sample_weight" not in routed:
+    arguments = _taken(estimator, sample_weight=sample_weight, groups=groups)
+    names = {name.rpartition("__")[2] for name in arguments}
+    if sample_weight is not None and "sample_weight" not in names:
+        if get_config()["enable_metadata_routing"] and _names_of_weights(estimator):
             raise ValueError(
                 f"Metadata routing is enabled, and nothing in {type(estimator).__name__} asks for "
                 "sample_weight in fit: call set_fit_request(sample_weight=True) on the step that "
                 "takes them, or leave the weights out."
             )
-        return {what: values for what, values in metadata.items() if what in routed}
-    names = {what: _names(estimator, what) for what in metadata}
-    if sample_weight is not None and not names["sample_weight"]:
         raise ValueError(
             f"{one_line(estimator)} takes no sample_weight in fit: leave weights of rows and "
             "classes out, or take another estimator."
         )
-    return {name: metadata[what] for what in metadata for name in sorted(names[what])}
+    if "groups" not in names and _splits_groups(estimator):
+        why = "but gets none: give groups, or" if groups is None else "but its fit hands on none:"
+        raise ValueError(f"{one_line(estimator)} is tuned by groups, {why} take another cv.")
+    return arguments
 
 
-def check_groups(estimator: Any, groups: AnyArray | None) -> None:
-    """ValueError for an estimator that is tuned by groups of rows, but gets none."""
-    handed_on = bool(fit_arguments(estimator, groups=groups))
-    if not handed_on and _splits_groups(estimator):
-        remedy = "give groups" if groups is None else "tune it by GridSearchCV"
-        raise ValueError(
-            f"{one_line(estimator)} is tuned by groups, but gets none: {remedy}, or take another "
-            "cv."
-        )
+def check_fit(estimator: Any, weight: Array | None, groups: AnyArray | None) -> None:
+    """ValueError for an estimator that cannot be fitted with these weights and groups."""
+    with ready(estimator) as one:
+        fit_arguments(one, sample_weight=weight, groups=groups)
 
 
-def takes_weights(estimator: Any) -> bool:
+def fit_takes_weights(estimator: Any) -> bool:
     """True if `fit` takes sample_weight: by name, or by routing if it is enabled."""
     try:
-        return bool(fit_arguments(estimator, sample_weight=np.ones(1)))
+        return bool(_taken(estimator, sample_weight=np.ones(1)))
     except (TypeError, ValueError):
         return False
 
 
-def takes_weight(model: Any) -> bool:
+def model_takes_weights(model: Any) -> bool:
     """False for a model with a metric, for its threshold, or an estimator without weights."""
     rule, candidates = getattr(model, "threshold", 0.5), getattr(model, "candidates", "auto")
-    for one in () if isinstance(candidates, str) else filter(is_estimator, candidates):
-        with routing_of(one):
-            if not takes_weights(one):
+    for estimator in () if isinstance(candidates, str) else filter(is_estimator, candidates):
+        with ready(estimator) as one:
+            if not fit_takes_weights(one):
                 return False
     return isinstance(rule, Real) or as_rule(rule).takes_weight
 
 
-def routing_of(estimator: Any) -> Any:
-    """Context in which looms fits an estimator: by name, for steps need not ask for weights.
+@contextmanager
+def ready(estimator: Any) -> Iterator[Any]:
+    """A clone, in the context of its fit: by name, since steps need not ask for weights.
 
-    By metadata routing if it is enabled and something in the estimator asks for weights, or if
-    groups reach what is tuned by them in no other way.
+    By metadata routing if it is enabled and something in the estimator says whether it takes
+    weights; or if groups reach what is tuned by them in no other way, with weights as by name.
     """
-    enabled, asked = get_config()["enable_metadata_routing"], set()
-    alone = _splits_groups(estimator) and not _names(estimator, "groups")
-    if enabled or alone:
-        with suppress(NotImplementedError, RecursionError):  # without routing; RidgeCV's own fault
-            both = ("sample_weight", "groups")
-            asked = get_routing_for_object(estimator).consumes("fit", both)
-    routed = (enabled and "sample_weight" in asked) or (alone and "groups" in asked)
-    return config_context(enable_metadata_routing=routed)
+    asked, decided = None, False
+    # Some have no routing, and RidgeCV and MultiTaskLasso a faulty one.
+    with suppress(NotImplementedError, RecursionError, ValueError):
+        asked = get_routing_for_object(estimator).consumes("fit", ("sample_weight", "groups"))
+    if asked is not None and get_config()["enable_metadata_routing"]:
+        parts = (estimator, *estimator.get_params().values())
+        decided = any(_says_of_weights(part) for part in parts if isinstance(part, BaseEstimator))
+    alone = _splits_groups(estimator) and not _names_of_groups(estimator)
+    by_groups = alone and "groups" in (asked or ())
+    with config_context(enable_metadata_routing=decided or by_groups):
+        one = clone(estimator)
+        if by_groups and not decided:
+            _ask_for_weights(one, bool(_names_of_weights(one)))
+        yield one
 
 
 def route(estimator: Any) -> str | None:
@@ -126,6 +138,51 @@ def one_line(estimator: Any) -> str:
     return " ".join(repr(estimator).split())
 
 
+def _taken(estimator: Any, **given: AnyArray | None) -> dict[str, AnyArray]:
+    """Arguments of `fit` by which weights and groups arrive; without those that do not."""
+    metadata = {what: values for what, values in given.items() if values is not None}
+    if get_config()["enable_metadata_routing"]:
+        router = MetadataRouter(owner="looms").add(
+            estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
+        routed = router.route_params(caller="fit", params=metadata)["estimator"]["fit"]
+        return {what: values for what, values in metadata.items() if what in routed}
+    tables = {"sample_weight": _names_of_weights, "groups": _names_of_groups}
+    return {name: metadata[what] for what in metadata for name in sorted(tables[what](estimator))}
+
+
+def _says_of_weights(estimator: BaseEstimator) -> bool:
+    """True if an estimator asks for weights in fit, or asks for none."""
+    return estimator._get_metadata_request().fit.requests.get("sample_weight") is not None
+
+
+def _ask_for_weights(estimator: Any, asks: bool) -> None:
+    """Request weights by routing for what gets them by name: of a pipeline the last step."""
+    if isinstance(estimator, Pipeline):
+        for _, step in estimator.steps:
+            _ask_for_weights(step, asks and step is estimator.steps[-1][1])
+    elif isinstance(estimator, BaseEstimator):
+        requests = estimator._get_metadata_request()
+        if "sample_weight" in requests.fit.requests:
+            estimator.set_fit_request(sample_weight=asks)
+        if "sample_weight" in requests.score.requests:
+            estimator.set_score_request(sample_weight=False)
+        weighs, scoring = isinstance(estimator, LogisticRegressionCV), _scoring(estimator)
+        if scoring is not None:  # searches do not weigh their scores
+            estimator.set_params(scoring=scoring.set_score_request(sample_weight=asks and weighs))
+        for part in _inside(estimator):
+            _ask_for_weights(part, asks and not isinstance(estimator, _BAGGING))
+
+
+def _scoring(estimator: Any) -> Any:
+    """Scorer of an estimator that is tuned; None for its own score, or any function."""
+    scoring = getattr(estimator, "scoring", None)
+    if isinstance(estimator, LogisticRegressionCV) and scoring in (None, "warn"):
+        scoring = "accuracy"
+    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+    return scorer if hasattr(scorer, "set_score_request") else None
+
+
 def _splits_groups(estimator: Any) -> bool:
     """True if the estimator, or one inside of it, is tuned by groups of rows."""
     parameters = estimator.get_params().items()
@@ -138,28 +195,56 @@ def _may_split_groups(cv: Any) -> bool:
     return own or splits_groups(cv)
 
 
-def _names(estimator: Any, what: str) -> frozenset[str]:
-    """Arguments of `fit` that take weights or groups; weights of a pipeline are its last step's."""
+def _names_of_weights(estimator: Any) -> _Names:
+    """Arguments of `fit` that take weights, which all inside of an estimator must take."""
     if isinstance(estimator, Pipeline):
-        steps = estimator.steps if what == "groups" else estimator.steps[-1:]
-        return frozenset(f"{step}__{name}" for step, part in steps for name in _names(part, what))
+        return _names_in(estimator.steps[-1:], _names_of_weights)
+    own, inner = frozenset({"sample_weight"}), {*map(_names_of_weights, _inside(estimator))}
+    if _fit_names(estimator, "sample_weight"):
+        return own if isinstance(estimator, _DRAWING) or inner <= {own} else _NONE
+    if hasattr(estimator, "estimators"):  # votes and stacks
+        return own if inner <= {own} else _NONE
+    return _handed_on(estimator, inner)
+
+
+def _names_of_groups(estimator: Any) -> _Names:
+    """Arguments of `fit` that take groups: of any step, search or splitter."""
+    if isinstance(estimator, Pipeline):
+        return _names_in(estimator.steps, _names_of_groups)
+    own, inner = frozenset({"groups"}), {*map(_names_of_groups, _inside(estimator))}
+    if isinstance(estimator, BaseSearchCV | RFECV):
+        own = own if _may_split_groups(estimator.cv) else _NONE
+        return own.union(*inner) if isinstance(estimator, BaseSearchCV) else own
+    if _fit_names(estimator, "groups"):
+        return own
+    return _NONE if hasattr(estimator, "estimators") else _handed_on(estimator, inner)
+
+
+def _names_in(steps: Iterable[tuple[str, Any]], names_of: Callable[[Any], _Names]) -> _Names:
+    """Arguments of a pipeline for those of its steps."""
+    return frozenset(f"{step}__{name}" for step, part in steps for name in names_of(part))
+
+
+def _handed_on(estimator: Any, inner: set[_Names]) -> _Names:
+    """Arguments of the one inside, for an estimator that hands on all, such as a search."""
+    hands_on = len(inner) == 1 and not isinstance(estimator, _BY_ROUTING)
+    return inner.pop() if hands_on and _fit_names(estimator, None) else _NONE
+
+
+def _inside(estimator: Any) -> list[Any]:
+    """Estimators inside of one, which they are fitted by."""
+    parts = [getattr(estimator, name, None) for name in _INNER]
+    parts += [part for _, part in getattr(estimator, "estimators", None) or []]
+    if isinstance(estimator, TransformedTargetRegressor) and estimator.regressor is None:
+        parts.append(LinearRegression())
+    return [part for part in parts if hasattr(part, "fit")]
+
+
+def _fit_names(estimator: Any, name: str | None) -> bool:
+    """True if `fit` has an argument of a name; with None, if it takes any name."""
     if not hasattr(estimator, "fit"):
-        return frozenset()
+        return False
     parameters = inspect.signature(estimator.fit).parameters
-    named, own = what in parameters, frozenset({what})
-    if not named and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
-        return frozenset()
-    if what == "groups" and isinstance(estimator, BaseSearchCV | RFECV):
-        named = _may_split_groups(estimator.cv)
-    only = what == "groups" and named and not isinstance(estimator, BaseSearchCV)
-    if only or isinstance(estimator, _BY_ROUTING):
-        return own if named else frozenset()
-    inner = [getattr(estimator, name, None) for name in _INNER]
-    parts = [part for _, part in getattr(estimator, "estimators", None) or []]
-    names = {_names(part, what) for part in (*inner, *parts) if hasattr(part, "fit")}
-    if what == "groups" and named:  # a search, also for its splitter
-        return own.union(*names)
-    if not (named or parts) and len(names) == 1:  # a search or a transformed target hands on all
-        return names.pop()
-    known = named or parts or isinstance(estimator, TransformedTargetRegressor)  # by default linear
-    return own if what == "sample_weight" and known and names <= {own} else frozenset()
+    if name is not None:
+        return name in parameters
+    return any(one.kind is one.VAR_KEYWORD for one in parameters.values())

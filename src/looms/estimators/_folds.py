@@ -24,7 +24,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms._words import count
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._callbacks import say, tell
-from looms.estimators._fit_routing import takes_weight
+from looms.estimators._fit_routing import model_takes_weights
 from looms.estimators._warnings import kept_warnings, warn_of_time
 from looms.folds import fold_numbers, is_grouped, is_number_of_folds, number_of_folds
 from looms.held_out import HeldOut
@@ -339,7 +339,7 @@ def _model_without(
     of scikit-learn for the caller, which workers do not have.
     """
     pairwise, own_weight = get_tags(model).input_tags.pairwise, weight[rest]
-    if is_classifier(model) and takes_weight(model):
+    if is_classifier(model) and model_takes_weights(model):
         _, labels = np.unique(y, return_inverse=True)
         own_weight = own_weight * class_factors(labels, weight, rest)
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them

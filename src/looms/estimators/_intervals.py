@@ -25,7 +25,8 @@ from looms._threads import blas_threads, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
-from looms.estimators._estimator_member import check_fit, fitted, predicted
+from looms.estimators._estimator_member import checked, fitted, predicted
+from looms.estimators._fit_routing import check_fit
 from looms.estimators._folds import OUTER_FOLDS, outer_folds, rows_at
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._known_targets import KnownTargets
@@ -187,17 +188,27 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             outputs = np.nanmean(closed.fit(X, y, weight).left_out().outputs(units), axis=0)
         else:
             stay = map(np.flatnonzero, units.stays(np.arange(units.n_units)))
-            without = Parallel(n_jobs=self.n_jobs)(
-                delayed(fitted)(
-                    *(self.estimator, rows_at(X, rest), y[rest]),
-                    *(some_of(values, rest) for values in given),
+            tested_by = units.tested_by
+            fits = Parallel(n_jobs=self.n_jobs)(
+                delayed(checked)(
+                    *(self.estimator, f"without fold {k + 1} of {units.n_units}"),
+                    partial(
+                        fitted,
+                        *(self.estimator, rows_at(X, rest), y[rest]),
+                        *(some_of(values, rest) for values in given),
+                    ),
+                    partial(predicted, X=rows_at(X, tested_by[k])),
                 )
-                for rest in stay
+                for k, rest in enumerate(stay)
             )
-            outputs = np.empty_like(targets_as_columns(y))
-            for one, tested in zip(without, units.tested_by, strict=True):
-                outputs[tested] = predicted(one, rows_at(X, tested))
-        whole = fitted(self.estimator, X, y, *given)  # last, for it may change X
+            without, outputs = [one for one, _ in fits], np.empty_like(targets_as_columns(y))
+            for tested, (_, values) in zip(tested_by, fits, strict=True):
+                outputs[tested] = values
+        whole, _ = checked(  # last, for it may change X
+            *(self.estimator, "on all rows"),
+            partial(fitted, self.estimator, X, y, *given),
+            partial(predicted, X=rows_at(X, np.arange(1))),
+        )
 
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)

@@ -149,7 +149,7 @@ def scorers_of(scoring: Any, model: Any, y: Any, weight: Array | None = None) ->
         if name in scorers:
             raise ValueError(f"Two scorers are called {name!r}: give a dict of other names.")
         scorers[str(name)] = scorer = _suited(one, model, y)
-        if weight is not None and np.ptp(weight) > 0 and not takes_weights(scorer):
+        if weight is not None and np.ptp(weight) > 0 and not scorer_takes_weights(scorer):
             raise ValueError(f"{name!r} takes no weights, but the rows have weights.")
     if not scorers:
         raise ValueError("scoring is empty.")
@@ -197,7 +197,7 @@ def _is_metric(function: Any) -> bool:
     return names[:1] == ["y_true"] or (len(names) == 2 and names[1] != "X")
 
 
-def takes_weights(scorer: Any) -> bool:
+def scorer_takes_weights(scorer: Any) -> bool:
     """True if a scorer takes weights, and does not refuse them by its metadata request."""
     if not is_scikit_learns(scorer):
         return "sample_weight" in signature(scorer).parameters

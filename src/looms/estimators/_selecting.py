@@ -24,10 +24,9 @@ from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import (
     EstimatorMember,
     check_estimators,
-    check_fit,
     unequal,
 )
-from looms.estimators._fit_routing import takes_weight
+from looms.estimators._fit_routing import check_fit, model_takes_weights
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     SHARE_IN_FOLDS,
@@ -254,9 +253,9 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
     def _chosen_anew(self) -> Nested:
         """In closed form for points of a grid, otherwise by models tuned anew in folds."""
         model, classes = self._unfitted, is_classifier(self)
-        loss_of, weighs = model._loss_of(self.classes_) if classes else None, takes_weight(model)
+        loss_of = model._loss_of(self.classes_) if classes else None
         data = self._rows_of_fit(), self._y_of_fit
-        rows = RowsOfFit.of(self, *data, loss_of=loss_of, weighs=weighs)
+        rows = RowsOfFit.of(self, *data, loss_of=loss_of, weighs=model_takes_weights(model))
         if self._repeats_in_closed_form:
             return self._in_rounds(rows)
         outer, models = tuned_in_outer_folds(self, model, self, rows)
@@ -307,7 +306,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
                 f"{'s' * (n != 1)}: give more{', or mu=...' if least == 3 else ''}."
             )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        options = {"grouped": grouped, "seed": seed, "weighs": takes_weight(self)}
+        options = {"grouped": grouped, "seed": seed, "weighs": model_takes_weights(self)}
         checked = replace(rows, X=X, groups=numbers, **options)
         return replace(checked, selection_weight=self._selection_weight(checked))
 

@@ -29,7 +29,7 @@ from looms.estimators._scored import ScoredRegressor, name_of
 from looms.estimators._tabular import Tabular
 from looms.estimators._targets import as_targets, check_numbers
 from looms.estimators._warnings import kept_warnings, told_of_time, warn
-from looms.folds import group_numbers, is_grouped, is_number_of_folds, number_of_folds
+from looms.folds import group_numbers, is_number_of_folds, number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels import Linear
 from looms.kernels._names import as_kernel
@@ -426,7 +426,7 @@ n_features_in_, feature_names_in_
         some = rows[rows_of_groups(numbers[rows], ROWS_OF_TRANSFORMS, rng)]
         if len(np.unique(numbers[some])) < max(3, number_of_folds(self.cv)):
             return X, y, options
-        groups = numbers[some] if is_grouped(numbers[some]) else None
+        groups = None if options["groups"] is None else numbers[some]
         drawn = training_rows(X, some, pairwise)
         return drawn, y[some], {"sample_weight": weight[some], "groups": groups}
 
