@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -42,6 +43,8 @@ from looms.units import Units
 #: Kernels of scikit-learn whose matrices are positive semi-definite, if coef0 is not negative.
 _POSITIVE = ("linear", "rbf", "laplacian", "cosine", "poly", "polynomial")
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
+#: Difference of predictions, in ranges of the targets, up to which a regressor is solved exactly.
+_EXACT = 1e-5
 
 
 class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -59,9 +62,10 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         which is repeated in every fold. It takes features, not kernel values.
     cv : int, str, splitter, iterable or None, default=None
         Rows that are left out together. By default each row, or group, by itself if that takes
-        no refits: for ``Ridge`` and ``KernelRidge`` with one ``alpha``. For all others ten
-        shuffled folds. An int is a number of consecutive folds; any splitter of scikit-learn that
-        tests every row once is admitted, such as ``LeaveOneOut()`` for the jackknife+.
+        no refits: for ``Ridge`` and ``KernelRidge`` with one ``alpha``, solved exactly. For all
+        others ten shuffled folds. An int is a number of consecutive folds; any splitter of
+        scikit-learn that tests every row once is admitted, such as ``LeaveOneOut()`` for the
+        jackknife+.
     n_jobs : int or None, default=None
         Number of fits at a time, by joblib.
     random_state : int, RandomState instance or None, default=0
@@ -95,9 +99,11 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
     Ends are rounded outwards, by what rounding can move outputs, so that a target at an end in
     exact arithmetic is inside. Solvers with a tolerance move them by more.
 
-    Closed forms are those of `KernelRegressor` with given hyper-parameters; they equal n refits, up
-    to the tolerance of the regressor's own solver. A `KernelRidge` of another kernel than "linear",
-    "rbf", "laplacian", "cosine" or "poly" is refitted. With groups the guarantee is for a row of a
+    Closed forms are those of `KernelRegressor` with given hyper-parameters. They are taken if they
+    predict the training rows as the regressor itself does, to 1e-5 of the range of the targets. A
+    solver that stops before (such as "saga" after a few iterations), a ridge of positive
+    coefficients, and a `KernelRidge` of another kernel than "linear", "rbf", "laplacian", "cosine"
+    or "poly" of an integer degree are refitted. With groups the guarantee is for a row of a
     new group, if there are many groups, of one size; with few it is lower.
 
     Model files of looms hold no models of other libraries: pickle it, or keep the data.
@@ -172,19 +178,22 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         X, y = indexable(X, y)
         weight = checked_sample_weight(sample_weight, len(y))
         train = np.flatnonzero(weight)
-        closed = closed_form(self.estimator, weight)
         numbers = group_numbers(groups, len(y), self.cv)
-        units = self._units_of(y, numbers, train, closed is None)
-
-        X, y, weight = rows_at(X, train), y[train], weight[train]
+        targets, X, y, weight = y, rows_at(X, train), y[train], weight[train]
         given = (
             None if sample_weight is None else weight,
             None if groups is None else numbers[train],
         )
         check_fit(self.estimator, *given)
+        closed = closed_form(self.estimator, weight)
+        if closed is not None:
+            whole = fitted(self.estimator, deepcopy(X), y, *given)  # for it may change X
+            closed = closed.fit(X, y, weight)
+            closed = closed if _agree(predicted(whole, X), closed, X, y) else None
+        units = self._units_of(targets, numbers, train, closed is None)
         if closed is not None:
             without = None
-            outputs = np.nanmean(closed.fit(X, y, weight).left_out().outputs(units), axis=0)
+            outputs = np.nanmean(closed.left_out().outputs(units), axis=0)
         else:
             stay = map(np.flatnonzero, units.stays(np.arange(units.n_units)))
             without = Parallel(n_jobs=self.n_jobs)(
@@ -197,7 +206,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             outputs = np.empty_like(targets_as_columns(y))
             for one, tested in zip(without, units.tested_by, strict=True):
                 outputs[tested] = predicted(one, rows_at(X, tested))
-        whole = fitted(self.estimator, X, y, *given)  # last, for it may change X
+            whole = fitted(self.estimator, X, y, *given)  # last, for it may change X
 
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -325,6 +334,15 @@ def closed_form(estimator: Any, weight: Array) -> KernelRegressor | None:
         return KernelRegressor("linear", mu=mu, fit_intercept=estimator.fit_intercept)
     if estimator.kernel not in _POSITIVE or not estimator.coef0 >= 0:
         return None
+    if estimator.kernel.startswith("poly") and not float(estimator.degree).is_integer():
+        return None
     options = {name: getattr(estimator, name) for name in ("gamma", "degree", "coef0")}
     kernel = partial(pairwise_kernels, metric=estimator.kernel, filter_params=True, **options)
     return KernelRegressor(Function(kernel), mu=mu, fit_intercept=False)
+
+
+def _agree(predictions: Array, closed: KernelRegressor, X: Any, y: Array) -> bool:
+    """True if a regressor's (n, t) predictions of the rows of its fit are the kernel model's."""
+    y = targets_as_columns(y)
+    width = _EXACT * np.ptp(y, axis=0) + closed._tie * largest_of(y)
+    return bool((np.abs(predictions - targets_as_columns(closed.predict(X))) <= width).all())
