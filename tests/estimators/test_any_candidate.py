@@ -17,8 +17,10 @@ from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     GroupKFold,
+    PredefinedSplit,
     StratifiedGroupKFold,
     TunedThresholdClassifierCV,
+    check_cv,
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -363,3 +365,29 @@ def test_a_nested_evaluation_that_finds_no_folds_inside_of_others_has_advice():
     model = KernelClassifier("linear", cv=3).fit(X[:9], y, groups=groups)
     with pytest.raises(ValueError, match=r"n_splits=3.* evaluate\(nested=False\) scores the"):
         model.evaluate()
+
+
+SPLITS = [(np.arange(20), np.arange(20, 30))]
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [SPLITS, iter(SPLITS), PredefinedSplit([0, 1] * 20), check_cv(SPLITS)],
+    ids=["list", "iterator", "PredefinedSplit", "wrapper"],
+)
+def test_splits_of_given_rows_are_refused(cv):
+    search = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=cv)
+    held = (
+        search,
+        make_pipeline(StandardScaler(), search),
+        TransformedTargetRegressor(search),
+        RFECV(Ridge(), cv=cv),
+    )
+    for one in held:
+        for model in (
+            CandidatesRegressor(["linear", one]),
+            TabularRegressor([one]),
+            Intervals(one),
+        ):
+            with pytest.raises(ValueError, match="tuned by splits of given rows"):
+                model.fit(X, Y)

@@ -22,7 +22,13 @@ from looms._classes import class_factors, class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._fit_routing import check_groups, fit_arguments, one_line, routing_of
+from looms.estimators._fit_routing import (
+    check_groups,
+    check_splits,
+    fit_arguments,
+    one_line,
+    routing_of,
+)
 from looms.estimators._folds import OUTER_FOLDS
 from looms.folds import fold_numbers
 from looms.held_out import HeldOut
@@ -66,10 +72,11 @@ def _check_values(estimator: Any) -> None:
 
 
 def check_fit(estimator: Any, weight: Array | None, groups: AnyArray | None) -> None:
-    """ValueError for an estimator that takes no weights, or that is tuned by groups without any.
+    """ValueError for an estimator without the weights, groups or splits that its fits need.
 
     ``weight`` and ``groups``, (n,), are of the rows of its fit, or None.
     """
+    check_splits(estimator)
     with routing_of(estimator):
         check_groups(estimator, groups)
         fit_arguments(estimator, sample_weight=weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from contextlib import suppress
 from numbers import Real
 from typing import Any
@@ -11,8 +12,10 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.feature_selection import RFECV
+from sklearn.model_selection import PredefinedSplit
 from sklearn.model_selection._classification_threshold import BaseThresholdClassifier
 from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._split import _CVIterableWrapper
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import ClassifierChain, RegressorChain
 from sklearn.pipeline import Pipeline
@@ -31,6 +34,8 @@ _BY_ROUTING = (
     *(RFECV, BaseThresholdClassifier, SelfTrainingClassifier, ClassifierChain, RegressorChain),
     *(OneVsRestClassifier, OneVsOneClassifier, OutputCodeClassifier),
 )
+#: Splitters whose splits hold numbers of rows.
+_OF_GIVEN_ROWS = (PredefinedSplit, _CVIterableWrapper)
 
 
 def fit_arguments(
@@ -78,6 +83,21 @@ def check_groups(estimator: Any, groups: AnyArray | None) -> None:
             f"{one_line(estimator)} is tuned by groups, but gets none: {remedy}, or take another "
             "cv."
         )
+
+
+def check_splits(estimator: Any) -> None:
+    """ValueError for an estimator that is tuned by the numbers of given rows.
+
+    It is fitted to some of the rows, where these numbers name others.
+    """
+    for name, cv in estimator.get_params().items():
+        given = isinstance(cv, Iterable) and not isinstance(cv, str)
+        if name.rpartition("__")[2] == "cv" and (given or isinstance(cv, _OF_GIVEN_ROWS)):
+            raise ValueError(
+                f"{one_line(estimator)} is tuned by splits of given rows, {name}, but is fitted to "
+                "some of the rows, where their numbers name others: give a number of folds or a "
+                "splitter, such as KFold."
+            )
 
 
 def takes_weights(estimator: Any) -> bool:
