@@ -4,13 +4,23 @@ import inspect
 from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, StackingRegressor
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_transformer,
+)
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+)
 from sklearn.feature_selection import RFE, RFECV
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.model_selection import (
@@ -26,7 +36,7 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
@@ -365,6 +375,23 @@ def test_a_nested_evaluation_that_finds_no_folds_inside_of_others_has_advice():
     model = KernelClassifier("linear", cv=3).fit(X[:9], y, groups=groups)
     with pytest.raises(ValueError, match=r"n_splits=3.* evaluate\(nested=False\) scores the"):
         model.evaluate()
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        make_pipeline(ColumnTransformer([("a", StandardScaler(), ["crp", "age"])]), Ridge()),
+        make_pipeline(make_column_transformer((StandardScaler(), lambda X: X.columns)), Ridge()),
+        make_pipeline(FunctionTransformer(lambda X: X[["crp"]]), Ridge()),
+        GridSearchCV(HistGradientBoostingRegressor(categorical_features=["crp"]), {}),
+        HistGradientBoostingRegressor(monotonic_cst={"crp": 1}),
+    ],
+    ids=["names", "callable", "function", "search", "trees"],
+)
+def test_candidates_that_choose_columns_by_name_are_told_where_to(candidate):
+    table = pd.DataFrame(X, columns=["crp", "age", "dose"])
+    with pytest.raises(ValueError, match=r"^\w+\(.* without names: choose .* in preprocess="):
+        TabularRegressor([candidate]).fit(table, Y)
 
 
 SPLITS = [(np.arange(20), np.arange(20, 30))]

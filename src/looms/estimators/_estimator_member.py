@@ -6,6 +6,7 @@ folds, and its models without single rows are as many fits as there are rows.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -40,6 +41,8 @@ from looms.units import Units
 
 #: Folds for held-out outputs of single rows or groups.
 FOLDS = 5
+#: Messages of scikit-learn, and of functions of a table, about an array without names of columns.
+_OF_NAMES = re.compile(r"(?i)dataframe|feature names|valid indices|ndarray' object has no attr")
 
 
 def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]) -> None:
@@ -217,7 +220,7 @@ class EstimatorMember(Member):
             except Exception as error:  # of any estimator
                 raise ValueError(
                     f"{one_line(self.estimator)} fails without fold {k + 1} of {folds.n_units}: "
-                    f"{_words(error)}"
+                    f"{_words(error)}{_remedy(error)}"
                 ) from error
             without.append(one)
         F = F.reshape(-1, *y.shape)
@@ -235,6 +238,13 @@ def _words(error: Exception) -> str:
     lines = str(error).split("\n")
     lines = [line for line in lines if line.strip()] or [type(error).__name__]
     return lines[-("fits failed" in lines[0])]
+
+
+def _remedy(error: Exception) -> str:
+    """A sentence for errors of estimators that choose columns by name."""
+    if not _OF_NAMES.search(str(error)):
+        return ""
+    return " Candidates get prepared columns without names: choose columns by name in preprocess=."
 
 
 def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
