@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.ensemble import VotingClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
@@ -22,12 +23,12 @@ from looms._checks import some_of
 from looms._classes import class_factors, class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
+from looms._words import one_line
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._fit_routing import (
     check_groups,
-    check_splits,
+    check_tuning,
     fit_arguments,
-    one_line,
     routing_of,
 )
 from looms.estimators._folds import OUTER_FOLDS
@@ -63,9 +64,11 @@ def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]
 def _check_values(estimator: Any) -> None:
     """ValueError for a classifier without an output for each class."""
     if not any(hasattr(estimator, name) for name in _VALUES):
+        parts = (estimator, *estimator.get_params().values())
+        votes = any(isinstance(part, VotingClassifier) for part in parts)
+        remedy = "set voting='soft'" if votes else "leave it out"
         raise ValueError(
-            f"{one_line(estimator)} has neither predict_proba nor decision_function: leave it out, "
-            "or, of a VotingClassifier, set voting='soft'."
+            f"{one_line(estimator)} has neither predict_proba nor decision_function: {remedy}."
         )
     if one_against_one(estimator) and not hasattr(estimator, "predict_proba"):
         raise ValueError(
@@ -79,7 +82,7 @@ def check_fit(estimator: Any, weight: Array | None, groups: AnyArray | None) -> 
 
     ``weight`` and ``groups``, (n,), are of the rows of its fit, or None.
     """
-    check_splits(estimator)
+    check_tuning(estimator)
     with routing_of(estimator):
         check_groups(estimator, groups)
         fit_arguments(estimator, sample_weight=weight)
@@ -220,7 +223,7 @@ class EstimatorMember(Member):
             except Exception as error:  # of any estimator
                 raise ValueError(
                     f"{one_line(self.estimator)} fails without fold {k + 1} of {folds.n_units}: "
-                    f"{_words(error)}{_remedy(error)}"
+                    f"{_words(error)}"
                 ) from error
             without.append(one)
         F = F.reshape(-1, *y.shape)
@@ -234,17 +237,16 @@ class EstimatorMember(Member):
 
 
 def _words(error: Exception) -> str:
-    """The line of a message that has the cause; of a search that is the last."""
+    """The line of a message that has the cause, of a search the last; a remedy for names."""
     lines = str(error).split("\n")
     lines = [line for line in lines if line.strip()] or [type(error).__name__]
-    return lines[-("fits failed" in lines[0])]
-
-
-def _remedy(error: Exception) -> str:
-    """A sentence for errors of estimators that choose columns by name."""
-    if not _OF_NAMES.search(str(error)):
-        return ""
-    return " Candidates get prepared columns without names: choose columns by name in preprocess=."
+    cause = lines[-("fits failed" in lines[0])]
+    if not _OF_NAMES.search(cause):
+        return cause
+    return (
+        f"{cause.rstrip('.')}. Candidates get prepared columns without names: choose columns by "
+        "name in preprocess=."
+    )
 
 
 def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
@@ -269,11 +271,17 @@ def fitted(
     """A clone of the estimator, fitted; ValueError if there are weights, and it takes none."""
     with openmp_threads(len(y)), routing_of(estimator):
         given = fit_arguments(estimator, sample_weight=sample_weight, groups=groups)
-        return clone(estimator).fit(X, y, **given)
+        one = clone(estimator)
+        one.fit(X, y, **given)  # some return nothing
+        return one
 
 
 def predicted(estimator: Any, X: Any, method: str = "predict") -> Array:
     """(n_samples, t) numbers that a method of a fitted estimator gives, in columns."""
-    with openmp_threads(_num_samples(X)):
-        values = getattr(estimator, method)(X)
-    return targets_as_columns(np.asarray(values, dtype=np.float64))
+    n = _num_samples(X)
+    with openmp_threads(n):
+        values = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
+    if values.shape[:1] != (n,):
+        shape = f"an array of shape {values.shape}"
+        raise ValueError(f"{type(estimator).__name__}.{method} gives {shape} for {n} rows.")
+    return targets_as_columns(values)

@@ -23,6 +23,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
 
 from looms._typing import AnyArray, Array
+from looms._words import one_line
 from looms.folds import splits_groups
 from looms.kernels._names import is_estimator
 from looms.threshold import as_rule
@@ -85,12 +86,16 @@ def check_groups(estimator: Any, groups: AnyArray | None) -> None:
         )
 
 
-def check_splits(estimator: Any) -> None:
-    """ValueError for an estimator that is tuned by the numbers of given rows.
+def check_tuning(estimator: Any) -> None:
+    """ValueError for an estimator that is tuned by the numbers of given rows, or keeps no model.
 
     It is fitted to some of the rows, where these numbers name others.
     """
-    for name, cv in estimator.get_params().items():
+    parameters = estimator.get_params()
+    for part in (estimator, *parameters.values()):
+        if isinstance(part, BaseSearchCV) and not part.refit:
+            raise ValueError(f"{one_line(estimator)} keeps no model of its search: set refit=True.")
+    for name, cv in parameters.items():
         given = isinstance(cv, Iterable) and not isinstance(cv, str)
         if name.rpartition("__")[2] == "cv" and (given or isinstance(cv, _OF_GIVEN_ROWS)):
             raise ValueError(
@@ -139,11 +144,6 @@ def route(estimator: Any) -> str | None:
     if not get_config()["enable_metadata_routing"]:
         return None
     return repr(get_routing_for_object(estimator))
-
-
-def one_line(estimator: Any) -> str:
-    """Representation of an estimator in one line."""
-    return " ".join(repr(estimator).split())
 
 
 def _splits_groups(estimator: Any) -> bool:

@@ -24,6 +24,7 @@ from looms._checks import check_known, some_of
 from looms._classes import rounding
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import AnyArray, Array
+from looms._words import one_line
 from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._estimator_member import check_fit, fitted, predicted
@@ -287,13 +288,13 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
     def _check_parameters(self) -> None:
         if not (hasattr(self.estimator, "fit") and is_regressor(self.estimator)):
             raise ValueError(
-                f"{self.estimator!r} is no regressor: give one. For classes, "
+                f"{one_line(self.estimator)} is no regressor: give one. For classes, "
                 "TabularClassifier([estimator]) has sets of classes, by predict_set."
             )
         if get_tags(self.estimator).input_tags.pairwise:
             raise ValueError(
-                f"{self.estimator!r} takes kernel values: give one that takes features, or use "
-                "KernelRegressor(kernel='precomputed')."
+                f"{one_line(self.estimator)} takes kernel values: give one that takes "
+                "features, or use KernelRegressor(kernel='precomputed')."
             )
 
     def _units_of(self, y: Array, groups: AnyArray, train: AnyArray, refitted: bool) -> Units:
@@ -305,7 +306,9 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             return Units.partition(folds, own)
         units = Units.of(self.cv, y, groups, rows=train)
         if len(units.passes) > 1:
-            raise ValueError(f"cv={self.cv!r} tests rows more than once: give folds of the rows.")
+            raise ValueError(
+                f"cv={one_line(self.cv)} tests rows more than once: give folds of the rows."
+            )
         return units
 
     def __sklearn_tags__(self) -> Tags:
