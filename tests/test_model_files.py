@@ -33,13 +33,14 @@ from evaluated import evaluated
 from pairwise import in_turn
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -1030,6 +1031,21 @@ def test_other_types_are_admitted_by_name_only(tmp_path, trusted):
     with pytest.raises(ModelFileError, match=r"names sklearn\.decomposition.*trusted=\[\.\.\.\]"):
         load_model(tmp_path / "m.skops")
     loaded = load_model(tmp_path / "m.skops", trusted=trusted).model
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_functions_are_admitted_by_name_only(tmp_path):
+    candidate = TransformedTargetRegressor(Ridge(), func=np.log1p, inverse_func=np.expm1)
+    model, path = CandidatesRegressor([candidate]).fit(X, Y - Y.min()), tmp_path / "m.skops"
+    trusted = {TransformedTargetRegressor, Ridge, "numpy.log1p", "numpy.expm1"}
+    for unnamed in sorted(trusted, key=str):
+        with pytest.raises(ModelFileError, match="may not hold"):
+            save_model(path, model, {}, trusted=trusted - {unnamed})
+    save_model(path, model, {}, trusted=trusted)
+    for unnamed in ("numpy.expm1", "numpy.log1p"):
+        with pytest.raises(ModelFileError, match=f"names {unnamed}"):
+            load_model(path, trusted=trusted - {unnamed})
+    loaded = load_model(path, trusted=trusted).model
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 

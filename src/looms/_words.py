@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 #: Marks that change the direction of writing.
 _DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _OF_FILES = ContextVar("tables are files", default=False)
@@ -44,6 +46,13 @@ def listed(names: Iterable[object], most: int = 5, quoted: Callable[[str], str] 
     shown = [quoted(str(name)) for name in names]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more
+
+
+def one_line(thing: object, most: int = 150) -> str:
+    """Representation in one line of at most so many characters, with few numbers of an array."""
+    with np.printoptions(threshold=6, edgeitems=2):
+        text = " ".join(repr(thing).split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def digits(value: float, n: int) -> str:

@@ -21,6 +21,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from looms._checks import as_they_are, gaps_in, value_numbers
 from looms._times import Timeline, as_times, plain_times
 from looms._typing import AnyArray
+from looms._words import one_line
 
 __all__ = ["GapKFold", "joined_groups"]
 
@@ -119,7 +120,9 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     """
     if groups is None:
         if splits_groups(cv):
-            raise ValueError(f"cv={cv!r} splits groups: give groups, or a splitter of rows.")
+            raise ValueError(
+                f"cv={one_line(cv)} splits groups: give groups, or a splitter of rows."
+            )
         return np.arange(n)
     numbers = _numbers_of_labels(groups, n, "groups")
     if numbers.max() == 0:
@@ -220,8 +223,8 @@ def _splits(
     match = NUMBER_OF_FOLDS.fullmatch(str(cv))
     if match is None or isinstance(cv, float):
         raise ValueError(
-            f"Unknown cv {cv!r}; known are a number of folds, repetitions and folds such as '5x2', "
-            "a splitter of scikit-learn or its splits, and None."
+            f"Unknown cv {one_line(cv)}; known are a number of folds, repetitions and folds "
+            "such as '5x2', a splitter of scikit-learn or its splits, and None."
         )
     n_folds, n_units = int(match[2]), len(np.unique(groups))
     if not 2 <= n_folds <= n_units or match[1] == "0":

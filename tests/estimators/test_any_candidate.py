@@ -4,28 +4,42 @@ import inspect
 from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn import config_context
-from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, StackingRegressor
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_transformer,
+)
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+)
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     GroupKFold,
+    KFold,
+    PredefinedSplit,
     StratifiedGroupKFold,
     TunedThresholdClassifierCV,
+    check_cv,
 )
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, RadiusNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
@@ -33,6 +47,8 @@ from sklearn.utils.fixes import parse_version
 
 from looms import Intervals, KernelClassifier, TabularClassifier, TabularRegressor, assess
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+from looms.folds import GapKFold
+from looms.kernels import RBF
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -487,3 +503,99 @@ def test_a_nested_evaluation_that_finds_no_folds_inside_of_others_has_advice():
     model = KernelClassifier("linear", cv=3).fit(X[:9], y, groups=groups)
     with pytest.raises(ValueError, match=r"n_splits=3.* evaluate\(nested=False\) scores the"):
         model.evaluate()
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        make_pipeline(ColumnTransformer([("a", StandardScaler(), ["crp", "age"])]), Ridge()),
+        make_pipeline(make_column_transformer((StandardScaler(), lambda X: X.columns)), Ridge()),
+        make_pipeline(FunctionTransformer(lambda X: X[["crp"]]), Ridge()),
+        GridSearchCV(HistGradientBoostingRegressor(categorical_features=["crp"]), {}),
+        HistGradientBoostingRegressor(monotonic_cst={"crp": 1}),
+    ],
+    ids=["names", "callable", "function", "search", "trees"],
+)
+def test_candidates_that_choose_columns_by_name_are_told_where_to(candidate):
+    table = pd.DataFrame(X, columns=["crp", "age", "dose"])
+    with pytest.raises(ValueError, match=r"^\w+\(.* without names: choose .* in preprocess="):
+        TabularRegressor([candidate]).fit(table, Y)
+
+
+SPLITS = [(np.arange(20), np.arange(20, 30))]
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [SPLITS, iter(SPLITS), PredefinedSplit([0, 1] * 20), check_cv(SPLITS)],
+    ids=["list", "iterator", "PredefinedSplit", "wrapper"],
+)
+def test_splits_of_given_rows_are_refused(cv):
+    search = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=cv)
+    held = (
+        search,
+        make_pipeline(StandardScaler(), search),
+        TransformedTargetRegressor(search),
+        RFECV(Ridge(), cv=cv),
+    )
+    for one in held:
+        for model in (
+            CandidatesRegressor(["linear", one]),
+            TabularRegressor([one]),
+            Intervals(one),
+        ):
+            with pytest.raises(ValueError, match="tuned by splits of given rows"):
+                model.fit(X, Y)
+
+
+class Silent(RegressorMixin, BaseEstimator):
+    """A mean, whose fit returns nothing, and which may give too few predictions."""
+
+    def __init__(self, missing=0):
+        self.missing = missing
+
+    def fit(self, X, y):
+        self.mean_ = y.mean()
+
+    def predict(self, X):
+        return np.full(len(X) - self.missing, self.mean_)
+
+
+def test_a_fit_may_return_nothing():
+    model = CandidatesRegressor([Silent()]).fit(X, Y)
+    assert_allclose(model.predict(NEW), Y.mean())
+    assert_allclose(Intervals(Silent()).fit(X, Y).predict(NEW), Y.mean())
+
+
+UNKEPT = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, refit=False)
+TIMED = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=GapKFold(3, time=np.arange(N) + 0.5))
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (CandidatesClassifier([UNKEPT]), "set refit=True"),
+        (CandidatesClassifier([make_pipeline(StandardScaler(), UNKEPT)]), "set refit=True"),
+        (Intervals(GridSearchCV(Ridge(), {"alpha": [1.0]}, refit=False)), "set refit=True"),
+        (CandidatesClassifier([OutputCodeClassifier(LogisticRegression())]), "leave it out"),
+        (
+            CandidatesClassifier([make_pipeline(VotingClassifier([("a", LogisticRegression())]))]),
+            "set voting='soft'",
+        ),
+        (CandidatesClassifier([LogisticRegression]), "candidates must be .*LogisticRegression"),
+        (CandidatesRegressor([3]), "candidates must be .* got 3"),
+        (KernelClassifier(RBF), r"give an object, RBF\(\.\.\.\)"),
+        (CandidatesRegressor([Silent(1)]), r"predict gives an array of shape \(7,\) for 8 rows"),
+        (Intervals(Silent(1)), r"predict gives an array of shape \(3,\) for 4 rows"),
+        (CandidatesRegressor([TIMED]), "time must hold"),
+        (Intervals(GridSearchCV(Ridge(), {}, cv=SPLITS * 9)), "splits of given rows"),
+        (Intervals(Ridge(), cv=2 * [*KFold(2).split(X)]), "more than once"),
+        (Intervals(Pipeline([(f"step {k}", StandardScaler()) for k in range(30)])), "no regressor"),
+    ],
+)
+def test_the_reason_is_the_right_one_in_one_line(model, reason):
+    with pytest.raises((TypeError, ValueError), match=reason) as caught:
+        model.fit(X, LABELS if is_classifier(model) else Y)
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+    assert ("voting" in reason) == ("voting" in str(caught.value).rpartition(":")[2])

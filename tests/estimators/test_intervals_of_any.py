@@ -58,6 +58,7 @@ REFITTED = {
     "tuned": RidgeCV([0.1, 1.0, 10.0]),
     "tree": DecisionTreeRegressor(max_depth=2, random_state=0),
     "positive ridge": Ridge(0.7, positive=True),
+    "power of products": KernelRidge(3.0, kernel="poly", degree=2.5, gamma=0.1, coef0=9.0),
     "a ridge for each target": Ridge([0.7]),
 }
 CV = {"default": (None, None), "groups": (None, GROUPS), "folds": (4, None)}
@@ -168,6 +169,36 @@ def test_sparse_rows(estimator):
     assert_allclose(
         sparse.predict_interval(sp.csr_array(X_NEW)), dense.predict_interval(X_NEW), rtol=1e-6
     )
+
+
+ILL_SCALED = X * [50.0, 1.0, 1.0]
+
+
+@pytest.mark.filterwarnings("ignore:The max_iter was reached")
+@pytest.mark.parametrize(
+    ("options", "rows", "exact"),
+    [
+        ({"solver": "saga", "max_iter": 20, "random_state": 0}, ILL_SCALED, False),
+        ({"solver": "sag", "max_iter": 20, "random_state": 0}, ILL_SCALED, False),
+        ({"solver": "lsqr", "max_iter": 1}, ILL_SCALED, False),
+        ({"solver": "sparse_cg", "max_iter": 1}, ILL_SCALED, False),
+        ({"max_iter": 1}, sp.csr_array(ILL_SCALED), False),
+        ({"solver": "lbfgs", "positive": True}, ILL_SCALED, False),
+        ({"solver": "auto", "copy_X": False}, ILL_SCALED, True),
+        ({"solver": "cholesky"}, ILL_SCALED.astype(np.float32), True),
+        ({"solver": "svd", "copy_X": False}, ILL_SCALED, True),
+    ],
+    ids=lambda value: value.get("solver", "sparse") if isinstance(value, dict) else "",
+)
+def test_a_ridge_that_is_not_solved_exactly_is_refitted(options, rows, exact):
+    estimator, rows = Ridge(0.7, **options), rows.copy()  # some change their rows
+    model = Intervals(estimator, cv=LeaveOneOut()).fit(rows, ONE)
+    assert (model.estimators_ is None) == exact
+    r, F = refitted(estimator, LeaveOneOut().split(X), rows, ONE, None, X_NEW)
+    assert_allclose(model.held_out_.residuals, r, rtol=0, atol=1e-5 if exact else 1e-12)
+    assert_allclose(model.predict_interval(X_NEW), jackknife_plus(r, F, 0.9), rtol=1e-4)
+    folds = Intervals(estimator).fit(rows.copy(), ONE).units_
+    assert folds.n_units == (N if exact else 10)
 
 
 @pytest.mark.parametrize(

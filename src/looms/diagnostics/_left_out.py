@@ -15,6 +15,7 @@ from looms._checks import as_they_are
 from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
+from looms._words import one_line
 from looms.calibration._sigmoid import fit_sigmoids
 from looms.diagnostics._problem import GivenMembers, Problem, pose
 from looms.diagnostics._refits import (
@@ -221,7 +222,9 @@ def left_out_fits(
     if cv is not None:
         folds = np.asarray(fold_numbers(cv, problem.labels, numbers, classes=True))
         if len(folds) > 1:
-            raise ValueError(f"Each sample must be held out once, but cv={cv!r} repeats it.")
+            raise ValueError(
+                f"Each sample must be held out once, but cv={one_line(cv)} repeats it."
+            )
         labels, group = np.unique(folds[0], return_inverse=True)
         unit, method = "group", f"{len(labels)}-fold"
     elif groups is not None:

@@ -9,6 +9,7 @@ from sklearn.base import clone, is_classifier
 
 from looms._checks import check_known, one_or_many
 from looms._typing import Array, Matrix
+from looms._words import one_line
 from looms.blocks import RowBlocks
 from looms.estimators._classifier import Classifier
 from looms.estimators._folds import unfitted
@@ -92,22 +93,27 @@ class Candidates(SelectingModel):
         return self.combine == "stack"
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.candidates, (str, list, tuple)) or not self.candidates:
+        several = isinstance(self.candidates, (str, list, tuple)) and self.candidates
+        given = one_or_many(self.candidates)
+        wrong = [one for one in given if not _is_candidate(one)] if several else [self.candidates]
+        if wrong:
             raise ValueError(
                 "candidates must be 'auto', the name of a kernel, or a list of kernels, kernel "
-                f"models and estimators of scikit-learn, got {self.candidates!r}."
+                f"models and estimators of scikit-learn, got {one_line(wrong[0])}."
             )
         check_known(self.combine, "combine", COMBINATIONS)
-        names = [one for one in one_or_many(self.candidates) if isinstance(one, str)]
+        names = [one for one in given if isinstance(one, str)]
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ValueError(f"candidates has {twice[0]!r} more than once: name it once.")
         for one in self._of_kernels:
             if not isinstance(one, self._model):
                 name = self._model.__name__
-                raise ValueError(f"{one!r} is no {name}: give one, or leave it out.")
+                raise ValueError(f"{one_line(one)} is no {name}: give one, or leave it out.")
             if not one.fit_intercept:
-                raise ValueError(f"{one!r}: candidates are compared and stacked with intercepts.")
+                raise ValueError(
+                    f"{one_line(one)}: candidates are compared and stacked with intercepts."
+                )
         super()._check_parameters()
 
     def _given_as(self, fitted: dict[str, Any], factors: Array) -> Self:
@@ -116,6 +122,12 @@ class Candidates(SelectingModel):
             values["class_weight"] = self._class_weight_of(factors)
         model: Self = clone(self).set_params(**values)
         return model
+
+
+def _is_candidate(one: Any) -> bool:
+    """True for what can be a kernel, or an estimator; not for their classes."""
+    is_kernel = isinstance(one, str) or (callable(one) and not isinstance(one, type))
+    return is_kernel or is_estimator(one)
 
 
 class CandidatesClassifier(Candidates, Classifier):

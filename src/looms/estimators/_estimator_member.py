@@ -6,6 +6,7 @@ folds, and its models without single rows are as many fits as there are rows.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.ensemble import VotingClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
@@ -22,8 +24,9 @@ from looms._checks import some_of
 from looms._classes import class_factors, class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
+from looms._words import one_line
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._fit_routing import fit_arguments, one_line, ready
+from looms.estimators._fit_routing import fit_arguments, ready
 from looms.estimators._folds import OUTER_FOLDS
 from looms.folds import fold_numbers
 from looms.held_out import HeldOut
@@ -36,6 +39,8 @@ from looms.units import Units
 #: Folds for held-out outputs of single rows or groups.
 FOLDS = 5
 One = TypeVar("One")
+#: Messages of scikit-learn, and of functions of a table, about an array without names of columns.
+_OF_NAMES = re.compile(r"(?i)dataframe|feature names|valid indices|ndarray' object has no attr")
 
 
 def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]) -> None:
@@ -56,9 +61,11 @@ def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]
 def _check_values(estimator: Any) -> None:
     """ValueError for a classifier without an output for each class."""
     if not any(hasattr(estimator, name) for name in _VALUES):
+        parts = (estimator, *estimator.get_params().values())
+        votes = any(isinstance(part, VotingClassifier) for part in parts)
+        remedy = "set voting='soft'" if votes else "leave it out"
         raise ValueError(
-            f"{one_line(estimator)} has neither predict_proba nor decision_function: leave it out, "
-            "or, of a VotingClassifier, set voting='soft'."
+            f"{one_line(estimator)} has neither predict_proba nor decision_function: {remedy}."
         )
     if one_against_one(estimator) and not hasattr(estimator, "predict_proba"):
         raise ValueError(
@@ -237,11 +244,15 @@ def checked(
 
 
 def _words(error: Exception) -> str:
-    """The line of a message that has the cause."""
+    """The line of a message that has the cause, of a search the last; a remedy for names."""
     lines = [line for line in str(error).split("\n") if line.strip()] or [type(error).__name__]
-    if "fits failed" in lines[0]:  # of a search, which ends with the trace of a fit
-        return lines[-1]
-    return lines[0]
+    cause = lines[-1] if "fits failed" in lines[0] else lines[0]
+    if not _OF_NAMES.search(cause):
+        return cause
+    return (
+        f"{cause.rstrip('.')}. Candidates get prepared columns without names: choose columns by "
+        "name in preprocess=."
+    )
 
 
 def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
@@ -265,11 +276,16 @@ def fitted(
 ) -> Any:
     """A clone of the estimator, fitted; ValueError if there are weights, and it takes none."""
     with openmp_threads(len(y)), ready(estimator) as one:
-        return one.fit(X, y, **fit_arguments(one, sample_weight=sample_weight, groups=groups))
+        one.fit(X, y, **fit_arguments(one, sample_weight=sample_weight, groups=groups))
+        return one  # some fits return nothing
 
 
 def predicted(estimator: Any, X: Any, method: str = "predict") -> Array:
     """(n_samples, t) numbers that a method of a fitted estimator gives, in columns."""
-    with openmp_threads(_num_samples(X)):
-        values = getattr(estimator, method)(X)
-    return targets_as_columns(np.asarray(values, dtype=np.float64))
+    n = _num_samples(X)
+    with openmp_threads(n):
+        values = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
+    if values.shape[:1] != (n,):
+        shape = f"an array of shape {values.shape}"
+        raise ValueError(f"{type(estimator).__name__}.{method} gives {shape} for {n} rows.")
+    return targets_as_columns(values)

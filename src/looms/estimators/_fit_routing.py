@@ -17,8 +17,10 @@ from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.feature_selection import RFECV, SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression, LogisticRegressionCV, RANSACRegressor
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import PredefinedSplit
 from sklearn.model_selection._classification_threshold import BaseThresholdClassifier
 from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._split import _CVIterableWrapper
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import ClassifierChain, RegressorChain
 from sklearn.pipeline import Pipeline
@@ -27,6 +29,7 @@ from sklearn.utils.fixes import parse_version
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
 
 from looms._typing import AnyArray, Array
+from looms._words import one_line
 from looms.folds import splits_groups
 from looms.kernels._names import is_estimator
 from looms.threshold import as_rule
@@ -42,6 +45,8 @@ _BY_ROUTING = (
     *(ClassifierChain, RegressorChain, OneVsRestClassifier, OneVsOneClassifier),
     *(OutputCodeClassifier, RANSACRegressor, *_BAGGING),
 )
+#: Splitters whose splits hold numbers of rows.
+_OF_GIVEN_ROWS = (PredefinedSplit, _CVIterableWrapper)
 #: Names of arguments of `fit`.
 _Names = frozenset[str]
 _NONE: _Names = frozenset()
@@ -80,9 +85,32 @@ def fit_arguments(
 
 
 def check_fit(estimator: Any, weight: Array | None, groups: AnyArray | None) -> None:
-    """ValueError for an estimator that cannot be fitted with these weights and groups."""
+    """ValueError for an estimator that cannot be fitted with these weights and groups.
+
+    ``weight`` and ``groups``, (n,), are of the rows of its fit, or None.
+    """
+    check_tuning(estimator)
     with ready(estimator) as one:
         fit_arguments(one, sample_weight=weight, groups=groups)
+
+
+def check_tuning(estimator: Any) -> None:
+    """ValueError for an estimator that is tuned by the numbers of given rows, or keeps no model.
+
+    It is fitted to some of the rows, where these numbers name others.
+    """
+    parameters = estimator.get_params()
+    for part in (estimator, *parameters.values()):
+        if isinstance(part, BaseSearchCV) and not part.refit:
+            raise ValueError(f"{one_line(estimator)} keeps no model of its search: set refit=True.")
+    for name, cv in parameters.items():
+        given = isinstance(cv, Iterable) and not isinstance(cv, str)
+        if name.rpartition("__")[2] == "cv" and (given or isinstance(cv, _OF_GIVEN_ROWS)):
+            raise ValueError(
+                f"{one_line(estimator)} is tuned by splits of given rows, {name}, but is fitted to "
+                "some of the rows, where their numbers name others: give a number of folds or a "
+                "splitter, such as KFold."
+            )
 
 
 def fit_takes_weights(estimator: Any) -> bool:
@@ -131,11 +159,6 @@ def route(estimator: Any) -> str | None:
     if not get_config()["enable_metadata_routing"]:
         return None
     return repr(get_routing_for_object(estimator))
-
-
-def one_line(estimator: Any) -> str:
-    """Representation of an estimator in one line."""
-    return " ".join(repr(estimator).split())
 
 
 def _taken(estimator: Any, **given: AnyArray | None) -> dict[str, AnyArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -23,6 +24,7 @@ from looms._checks import check_known, some_of
 from looms._classes import rounding
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import AnyArray, Array
+from looms._words import one_line
 from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._estimator_member import checked, fitted, predicted
@@ -43,6 +45,8 @@ from looms.units import Units
 #: Kernels of scikit-learn whose matrices are positive semi-definite, if coef0 is not negative.
 _POSITIVE = ("linear", "rbf", "laplacian", "cosine", "poly", "polynomial")
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
+#: Difference of predictions, in ranges of the targets, up to which a regressor is solved exactly.
+_EXACT = 1e-5
 
 
 class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,9 +64,10 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         which is repeated in every fold. It takes features, not kernel values.
     cv : int, str, splitter, iterable or None, default=None
         Rows that are left out together. By default each row, or group, by itself if that takes
-        no refits: for ``Ridge`` and ``KernelRidge`` with one ``alpha``. For all others ten
-        shuffled folds. An int is a number of consecutive folds; any splitter of scikit-learn that
-        tests every row once is admitted, such as ``LeaveOneOut()`` for the jackknife+.
+        no refits: for ``Ridge`` and ``KernelRidge`` with one ``alpha``, solved exactly. For all
+        others ten shuffled folds. An int is a number of consecutive folds; any splitter of
+        scikit-learn that tests every row once is admitted, such as ``LeaveOneOut()`` for the
+        jackknife+.
     n_jobs : int or None, default=None
         Number of fits at a time, by joblib.
     random_state : int, RandomState instance or None, default=0
@@ -96,9 +101,11 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
     Ends are rounded outwards, by what rounding can move outputs, so that a target at an end in
     exact arithmetic is inside. Solvers with a tolerance move them by more.
 
-    Closed forms are those of `KernelRegressor` with given hyper-parameters; they equal n refits, up
-    to the tolerance of the regressor's own solver. A `KernelRidge` of another kernel than "linear",
-    "rbf", "laplacian", "cosine" or "poly" is refitted. With groups the guarantee is for a row of a
+    Closed forms are those of `KernelRegressor` with given hyper-parameters. They are taken if they
+    predict the training rows as the regressor itself does, to 1e-5 of the range of the targets. A
+    solver that stops before (such as "saga" after a few iterations), a ridge of positive
+    coefficients, and a `KernelRidge` of another kernel than "linear", "rbf", "laplacian", "cosine"
+    or "poly" of an integer degree are refitted. With groups the guarantee is for a row of a
     new group, if there are many groups, of one size; with few it is lower.
 
     Model files of looms hold no models of other libraries: pickle it, or keep the data.
@@ -173,19 +180,22 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         X, y = indexable(X, y)
         weight = checked_sample_weight(sample_weight, len(y))
         train = np.flatnonzero(weight)
-        closed = closed_form(self.estimator, weight)
         numbers = group_numbers(groups, len(y), self.cv)
-        units = self._units_of(y, numbers, train, closed is None)
-
-        X, y, weight = rows_at(X, train), y[train], weight[train]
+        targets, X, y, weight = y, rows_at(X, train), y[train], weight[train]
         given = (
             None if sample_weight is None else weight,
             None if groups is None else numbers[train],
         )
         check_fit(self.estimator, *given)
+        closed = closed_form(self.estimator, weight)
+        if closed is not None:
+            whole = fitted(self.estimator, deepcopy(X), y, *given)  # for it may change X
+            closed = closed.fit(X, y, weight)
+            closed = closed if _agree(predicted(whole, X), closed, X, y) else None
+        units = self._units_of(targets, numbers, train, closed is None)
         if closed is not None:
             without = None
-            outputs = np.nanmean(closed.fit(X, y, weight).left_out().outputs(units), axis=0)
+            outputs = np.nanmean(closed.left_out().outputs(units), axis=0)
         else:
             stay = map(np.flatnonzero, units.stays(np.arange(units.n_units)))
             tested_by = units.tested_by
@@ -204,11 +214,11 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             without, outputs = [one for one, _ in fits], np.empty_like(targets_as_columns(y))
             for tested, (_, values) in zip(tested_by, fits, strict=True):
                 outputs[tested] = values
-        whole, _ = checked(  # last, for it may change X
-            *(self.estimator, "on all rows"),
-            partial(fitted, self.estimator, X, y, *given),
-            partial(predicted, X=rows_at(X, np.arange(1))),
-        )
+            whole, _ = checked(  # last, for it may change X
+                *(self.estimator, "on all rows"),
+                partial(fitted, self.estimator, X, y, *given),
+                partial(predicted, X=rows_at(X, np.arange(1))),
+            )
 
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -291,13 +301,13 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
     def _check_parameters(self) -> None:
         if not (hasattr(self.estimator, "fit") and is_regressor(self.estimator)):
             raise ValueError(
-                f"{self.estimator!r} is no regressor: give one. For classes, "
+                f"{one_line(self.estimator)} is no regressor: give one. For classes, "
                 "TabularClassifier([estimator]) has sets of classes, by predict_set."
             )
         if get_tags(self.estimator).input_tags.pairwise:
             raise ValueError(
-                f"{self.estimator!r} takes kernel values: give one that takes features, or use "
-                "KernelRegressor(kernel='precomputed')."
+                f"{one_line(self.estimator)} takes kernel values: give one that takes "
+                "features, or use KernelRegressor(kernel='precomputed')."
             )
 
     def _units_of(self, y: Array, groups: AnyArray, train: AnyArray, refitted: bool) -> Units:
@@ -309,7 +319,9 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             return Units.partition(folds, own)
         units = Units.of(self.cv, y, groups, rows=train)
         if len(units.passes) > 1:
-            raise ValueError(f"cv={self.cv!r} tests rows more than once: give folds of the rows.")
+            raise ValueError(
+                f"cv={one_line(self.cv)} tests rows more than once: give folds of the rows."
+            )
         return units
 
     def __sklearn_tags__(self) -> Tags:
@@ -338,6 +350,15 @@ def closed_form(estimator: Any, weight: Array) -> KernelRegressor | None:
         return KernelRegressor("linear", mu=mu, fit_intercept=estimator.fit_intercept)
     if estimator.kernel not in _POSITIVE or not estimator.coef0 >= 0:
         return None
+    if estimator.kernel.startswith("poly") and not float(estimator.degree).is_integer():
+        return None
     options = {name: getattr(estimator, name) for name in ("gamma", "degree", "coef0")}
     kernel = partial(pairwise_kernels, metric=estimator.kernel, filter_params=True, **options)
     return KernelRegressor(Function(kernel), mu=mu, fit_intercept=False)
+
+
+def _agree(predictions: Array, closed: KernelRegressor, X: Any, y: Array) -> bool:
+    """True if a regressor's (n, t) predictions of the rows of its fit are the kernel model's."""
+    y = targets_as_columns(y)
+    width = _EXACT * np.ptp(y, axis=0) + closed._tie * largest_of(y)
+    return bool((np.abs(predictions - targets_as_columns(closed.predict(X))) <= width).all())

@@ -15,6 +15,7 @@ from looms._checks import check_count, check_flag, check_known
 from looms._classes import class_indices
 from looms._memory import GIVEN, GRID, SEARCH
 from looms._typing import Array, Matrix
+from looms._words import one_line
 from looms.blocks import RowBlocks, as_blocks
 from looms.criteria import as_criterion
 from looms.estimators._encoding import class_weights
@@ -292,7 +293,7 @@ class OneKernel(SelectingModel):
             )
         if is_estimator(self.kernel):
             raise TypeError(
-                f"A kernel must be a name, an object or a function, got {self.kernel!r}."
+                f"A kernel must be a name, an object or a function, got {one_line(self.kernel)}."
             )
         as_kernel(self.kernel)  # an unknown name is an error
         if self.mu is not None and not (isinstance(self.mu, Real) and 0 < float(self.mu) < np.inf):

@@ -50,6 +50,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
         where kernels have closed forms. It gets weights by the name that its `fit` has for them,
         also inside; one that takes none is refused if there are weights, and otherwise no candidate
         has the shares of classes kept within folds. What is tuned by groups gets those of its rows.
+        Prepared columns have no names: choose columns by name in ``preprocess``.
         "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
         "weighted_matern12". From 400 rows on boosted trees, those of scikit-learn's
         `HistGradientBoostingClassifier`, stand beside them, unless rows are sparse or in blocks,

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from looms._typing import Array, Matrix
+from looms._words import one_line
 from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._laplacian import Laplacian
@@ -189,9 +190,10 @@ def as_kernel(kernel: KernelLike) -> Kernel:
         return _WRAPPED[prefix](plain) if prefix else plain
     if callable(kernel) and not isinstance(kernel, type):
         return Function(kernel)
+    of_class = f": give an object, {kernel.__name__}(...)" if isinstance(kernel, type) else ""
     raise TypeError(
         "A kernel must be a name, a looms.kernels object or a function of two matrices, "
-        f"got {kernel!r}."
+        f"got {one_line(kernel)}{of_class}."
     )
 
 

@@ -127,8 +127,8 @@ def save_model(
             path,
             f"the model holds {listed(problems, quoted=str)}, which a model file may not hold",
             "Give kernels and criteria by name or as objects of looms, not as functions; keep "
-            "what you add to a model in the metadata; name other types in trusted, to save_model "
-            "and to load_model.",
+            "what you add to a model in the metadata; name other types, and their functions, "
+            "in trusted, to save_model and to load_model.",
         )
     try:
         check_fitted(_built(skops_io, data, _names(trusted), path), _names(trusted))
@@ -161,7 +161,8 @@ def load_model(
         File to read.
     trusted : collection of types or of their names, default=()
         Types to admit besides those of looms and of `looms.tables.TablePreprocessor`, at your
-        own risk: the values that the file gives them are not checked. Many estimators of
+        own risk: the values that the file gives them are not checked. Functions that they hold are
+        named, too, such as ``"numpy.log1p"``. Many estimators of
         scikit-learn can be made to read beyond an array (``SVC``, trees), or to read a file of
         the sender's choice (``CountVectorizer``), when they predict.
     max_bytes : int, default=2**30

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, ClassVar, get_origin, get_type_hints
 
 import numpy as np
@@ -146,6 +147,8 @@ def _class(name: str) -> Any:
 
 _CONTAINERS = (list, tuple, set, Candidates)
 _PLAIN = (str, int, float, bool, type(None), slice, np.generic, np.dtype)
+#: In a file they are names, each of which the caller admits.
+_FUNCTIONS = (np.ufunc, FunctionType, BuiltinFunctionType)
 _SPARSE = (sparse.csr_array, sparse.csr_matrix)
 #: Attributes that hold a type or a function, which the check of their owner knows.
 _KNOWN_TO_OWNER = {"dtype", "func"}
@@ -196,7 +199,7 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
         proper = part.dtype.kind in "biufUMm" and part.dtype.itemsize > 0
         require(proper or name in trusted, f"an array of {part.dtype}")
         return []
-    if isinstance(part, _PLAIN) or name == "looms.optimize._search.Outcome":
+    if isinstance(part, (*_PLAIN, *_FUNCTIONS)) or name == "looms.optimize._search.Outcome":
         return []
     require(name in TYPES or name in trusted, f"{name} is of another kind than a fit leaves")
     state = getattr(part, "__dict__", {})
