@@ -1,5 +1,6 @@
 """Targets as they may be given: one column, labels in objects, gaps, in another order."""
 
+import warnings
 from decimal import Decimal
 from functools import partial
 
@@ -8,9 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 
 import looms
 from looms import (
@@ -22,6 +25,8 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
+from looms.diagnostics import case_deletion, goodness_of_fit, influence, left_out_fits
+from looms.folds import GapKFold, joined_groups
 
 N = 40
 rng = np.random.default_rng(0)
@@ -162,10 +167,80 @@ def test_other_targets_are_told_of_as_in_fit():
 
 
 @pytest.mark.parametrize(
-    "Model", [*REGRESSORS.values(), *CLASSIFIERS.values()], ids=[*REGRESSORS, *CLASSIFIERS]
+    ("Model", "y", "turned"),
+    [
+        pytest.param(Model, y, turned, id=f"{name}-{turned}")
+        for kinds, y in ((REGRESSORS, PRICE), (CLASSIFIERS, UP))
+        for name, Model in kinds.items()
+        for turned in ("y", "groups", "sample_weight", "time")
+        if turned == "y" or name != "nonconformity"
+    ],
 )
-def test_an_index_in_another_order_is_told(Model):
-    y = pd.Series(PRICE if Model in REGRESSORS.values() else UP)
-    with pytest.warns(UserWarning, match="the same index in another order") as told:
-        Model().fit(FRAME, y[::-1])
+def test_an_index_in_another_order_is_told(Model, y, turned):
+    """Rows are matched by their places, as in scikit-learn: nothing changes but the warning."""
+    place = pd.Series(np.arange(len(PRICE)))
+    rows = {
+        "y": pd.Series(y),
+        "groups": place // 2,
+        "sample_weight": place % 3 + 1.0,
+        "time": place,
+    }
+    rows = {name: rows[name] for name in {"y", turned}}
+    rows[turned] = rows[turned][::-1]
+    cv = {"cv": GapKFold(3, time=rows.pop("time"))} if turned == "time" else {}
+    with pytest.warns(UserWarning, match=f"X and {turned} have the same index in an") as told:
+        Model().set_params(**cv).fit(FRAME, **rows)
     assert sum("another order" in str(one.message) for one in told) == 1
+
+
+def _uses_of_rows():
+    """Functions of rows and what belongs to them, besides `fit`, with the arguments they take."""
+    model = KernelClassifier(mu=0.1).fit(FRAME, UP)
+    whole = TabularClassifier(["linear"]).fit(FRAME, UP)
+    numbers = TabularRegressor(["linear"], target="none").fit(FRAME, PRICE)
+    two = {"one": DummyClassifier(), "other": DummyClassifier(strategy="stratified")}
+    splits = {"n_splits": 2, "scoring": "accuracy"}
+    weighed, grouped = ("y", "sample_weight"), ("y", "groups")
+    return {
+        "score": (model.score, weighed),
+        "with_rows": (model.with_rows, weighed),
+        "with_rows of a table": (whole.with_rows, weighed),
+        "with_rows of numbers": (numbers.with_rows, weighed),
+        "assess": (partial(looms.assess, DummyClassifier(), **splits), (*weighed, "groups")),
+        "compare": (partial(looms.compare, two, **splits), (*weighed, "groups")),
+        "left_out_fits": (partial(left_out_fits, GaussianNB()), grouped),
+        "influence": (partial(influence, GaussianNB()), grouped),
+        "goodness_of_fit": (partial(goodness_of_fit, GaussianNB(), n_bootstrap=99), ("y",)),
+        "case_deletion": (lambda X, y, groups: case_deletion(model, names=X, groups=groups), ()),
+        "GapKFold": (lambda X, y, groups: [*GapKFold(3).split(X, y, groups)], grouped),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use", _uses_of_rows())
+def test_an_index_in_another_order_is_told_by_all(use):
+    call, names = _uses_of_rows()[use]
+    place = pd.Series(np.arange(len(PRICE)))
+    rows = {"y": pd.Series(PRICE if "numbers" in use else UP)}
+    rows |= {"sample_weight": place % 3 + 1.0, "groups": place // 2}
+    wanted = {name: rows[name] for name in names or ("y", "groups")}
+    for turned in names or ("groups",):
+        given = wanted | {turned: wanted[turned][::-1]}
+        with warnings.catch_warnings(record=True, action="always") as told:
+            call(X=FRAME, **given)
+        told = [str(one.message) for one in told if "another order" in str(one.message)]
+        assert len(told) == 1
+        assert f"and {turned} have the same index" in told[0]
+
+
+def test_advice_on_an_index_in_another_order_works():
+    """Labels of several rows cannot put other values in order."""
+    y = pd.Series(UP)
+    with pytest.warns(UserWarning, match=r"give groups\.loc\[X\.index\]"):
+        KernelClassifier(mu=0.1).fit(FRAME, y, groups=(y.index.to_series() // 2)[::-1])
+    twice = pd.concat([FRAME, FRAME])
+    with pytest.warns(UserWarning, match="put X and y into one table") as told:
+        KernelClassifier(mu=0.1).fit(twice, pd.concat([y, y])[::-1])
+    assert not any(".loc" in str(one.message) for one in told)
+    with pytest.warns(UserWarning, match="a and b have the same index in another order"):
+        joined_groups(y.index.to_series(), y[::-1])

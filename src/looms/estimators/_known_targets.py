@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from looms._checks import check_target
+from looms.estimators._warnings import warn_of_order
 
 
 class KnownTargets:
@@ -35,6 +36,7 @@ class KnownTargets:
         ValueError
             If rows have no target: they are to be left out.
         """
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         check_target(y)
         score: float = super().score(X, y, sample_weight)  # type: ignore[misc]
         return score

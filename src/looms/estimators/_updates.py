@@ -29,7 +29,7 @@ from looms.estimators._kernel_model import (
     fitted_model,
     sum_of,
 )
-from looms.estimators._warnings import kept_warnings, warn_of_duplicates
+from looms.estimators._warnings import kept_warnings, warn_of_duplicates, warn_of_order
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import check_scale, training_rows
 from looms.lssvm.fit import Member
@@ -239,6 +239,7 @@ class UpdatableModel(KernelModel):
                 "with_rows does not know the groups of new rows, but this model holds out groups "
                 "of rows: fit it anew to all rows with their groups."
             )
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y, sample_weight = in_blocks(X, y, sample_weight)
         data = rows_in_memory(X), y, sample_weight
         X_new, y, weight = self._validated(*data, reset=False, ensure_min_samples=1)
