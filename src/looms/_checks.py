@@ -40,6 +40,15 @@ def check_share(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.{meant}")
 
 
+def check_estimator(estimator: Any) -> None:
+    """Raise TypeError unless there is something to fit."""
+    if not hasattr(estimator, "fit"):
+        raise TypeError(
+            "estimator must be an estimator of looms or scikit-learn, such as KernelClassifier(), "
+            f"got {estimator!r}."
+        )
+
+
 def some_of(values: Any, rows: Any) -> Any:
     """Values of some rows of an array; None of None."""
     return None if values is None else values[rows]
@@ -117,7 +126,13 @@ def as_they_are(values: Any) -> AnyArray:
         cells = values.data.astype(object)
         cells[np.ma.getmaskarray(values)] = None
         return cells
-    return np.asarray(values)
+    return one_column(values)
+
+
+def one_column(values: Any) -> AnyArray:
+    """Array of values, without the second dimension of a single column."""
+    array = np.asarray(values)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def value_numbers(values: AnyArray) -> AnyArray:

@@ -196,7 +196,8 @@ def joined_groups(a: Any, b: Any) -> AnyArray:
     array([0, 0, 0, 1])
     """
     _warn_of_order(a=a, b=b)
-    a, b = (_numbers_of_labels(labels, len(a), name) for name, labels in (("a", a), ("b", b)))
+    n = np.atleast_1d(as_they_are(a)).shape[0]
+    a, b = (_numbers_of_labels(labels, n, name) for name, labels in (("a", a), ("b", b)))
     size = int(a.max()) + int(b.max()) + 2
     links = coo_array((np.ones(len(a)), (a, a.max() + 1 + b)), shape=(size, size))
     return np.asarray(np.unique(connected_components(links)[1][a], return_inverse=True)[1])

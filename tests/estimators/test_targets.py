@@ -244,3 +244,104 @@ def test_advice_on_an_index_in_another_order_works():
     assert not any(".loc" in str(one.message) for one in told)
     with pytest.warns(UserWarning, match="a and b have the same index in another order"):
         joined_groups(y.index.to_series(), y[::-1])
+
+
+@pytest.mark.parametrize("Model", CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_labels_in_objects_are_scored(Model):
+    """Rows without gaps that are left of a column with some hold True and False as objects."""
+    model, labels = Model().fit(X, UP), pd.Series(UP, dtype=object)
+    for given in (labels, labels.tolist(), labels.to_frame("up")):
+        assert model.score(X, given) == model.score(X, UP)
+
+
+@pytest.mark.slow
+def test_labels_in_objects_are_diagnosed():
+    expected = left_out_fits(GaussianNB(), X, UP)
+    found = left_out_fits(GaussianNB(), X, pd.Series(UP, dtype=object))
+    assert_array_equal(found.predicted_without, expected.predicted_without)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [X, FRAME, pl.from_pandas(FRAME)], ids=["array", "pandas", "pl"])
+def test_targets_of_polars_are_assessed(rows):
+    expected = looms.assess(TabularClassifier(["linear"]), rows, UP, 2, scoring="accuracy")
+    found = looms.assess(TabularClassifier(["linear"]), rows, pl.Series(UP), 2, scoring="accuracy")
+    pd.testing.assert_series_equal(found.mean, expected.mean)
+
+
+USES = {
+    "assess": looms.assess,
+    "compare": lambda one, X, y: looms.compare({"one": one, "other": one}, X, y),
+    "left_out_fits": left_out_fits,
+    "influence": influence,
+    "goodness_of_fit": goodness_of_fit,
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_what_cannot_be_fitted_is_told(use):
+    for no_estimator in ("rbf", [LogisticRegression()], None):
+        with pytest.raises(TypeError, match="must be an estimator"):
+            use(no_estimator, X, UP)
+    with pytest.raises(TypeError, match="got str for y: for a column of a table"):
+        use(LogisticRegression(), FRAME, "a")
+    with pytest.raises(ValueError, match="TabularRegressor and KernelRegressor predict other num"):
+        use(LogisticRegression(), X, PRICE)
+
+
+@pytest.mark.parametrize("Model", [*REGRESSORS.values(), *CLASSIFIERS.values()])
+def test_the_name_of_a_column_is_no_target(Model):
+    with pytest.raises(TypeError, match="got str for y: for a column of a table"):
+        Model().fit(FRAME, "a")
+
+
+@pytest.mark.parametrize("Model", REGRESSORS.values(), ids=REGRESSORS)
+def test_numbers_out_of_range_are_told(Model):
+    with pytest.raises(ValueError, match="y has numbers out of range"):
+        Model().fit(X, [10**400, *range(N - 1)])
+
+
+def test_weights_out_of_range_are_told():
+    with pytest.raises(ValueError, match="sample_weight has numbers out of range"):
+        KernelClassifier(mu=0.1).fit(X, UP, sample_weight=[10**400] * N)
+
+
+def _made_with(Model, y, **given):
+    return Model().fit(X, y, **given).predict(X)
+
+
+ONE_COLUMN = {
+    "kernel": partial(_made_with, CLASSIFIERS["kernel"], UP),
+    "table": partial(_made_with, CLASSIFIERS["table"], UP),
+    "intervals": partial(_made_with, REGRESSORS["closed intervals"], PRICE),
+    "assess": lambda **given: looms.assess(GaussianNB(), X, UP, 2, **given).mean,
+    "score": lambda sample_weight=None, groups=None: (
+        KernelClassifier(mu=0.1).fit(X, UP, groups=groups).score(X, UP, sample_weight)
+    ),
+    "joined_groups": lambda sample_weight=None, groups=None: (
+        None if groups is None else joined_groups(groups, np.arange(N) // 4)
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use", ONE_COLUMN.values(), ids=ONE_COLUMN)
+def test_one_column_of_groups_or_weights_is_taken(use):
+    place = pd.Series(np.arange(N), name="place")
+    for name, values in {"groups": place // 2, "sample_weight": place % 3 + 1.0}.items():
+        for column in (values.to_frame(), values.to_numpy()[:, None]):
+            assert_array_equal(use(**{name: column}), use(**{name: values}))
+
+
+def test_joined_groups_of_one_number_are_told():
+    for labels in ((3, [1, 2]), ([1, 2], 3), (None, [1, 2])):
+        with pytest.raises(ValueError, match="must hold one label per row"):
+            joined_groups(*labels)
+
+
+@pytest.mark.parametrize("kind", ["kernel", "table"])
+@pytest.mark.parametrize(("kinds", "y"), [(REGRESSORS, PRICE), (CLASSIFIERS, UP)])
+def test_no_rows_can_be_added(kinds, y, kind):
+    model = kinds[kind]().fit(FRAME, y)
+    more = model.with_rows(FRAME[:0], y[:0])
+    assert_array_equal(more.predict(FRAME), model.without([]).predict(FRAME))

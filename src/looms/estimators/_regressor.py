@@ -21,7 +21,7 @@ from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit
 from looms.estimators._scored import ScoredRegressor
 from looms.estimators._selecting import SelectingModel
-from looms.estimators._targets import check_numbers
+from looms.estimators._targets import as_targets, check_numbers
 from looms.estimators._warnings import warn_of_order, warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
@@ -254,6 +254,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = in_blocks(X, y, sample_weight)
+        y = as_targets(y, classes=False)
         check_numbers(y, "KernelClassifier")
         options = {"multi_output": True, "y_numeric": True, **options}
         X, y, weight = super()._validated(X, y, sample_weight, **options)

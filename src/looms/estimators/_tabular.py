@@ -315,16 +315,13 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        if {type(X), type(y)} & {str, bytes, dict}:
-            raise TypeError(
-                f"X is a table and y its targets, got {type(X).__name__} and {type(y).__name__}: "
-                "for a column of a table, fit(table.drop(columns=name), table[name])."
-            )
+        if isinstance(X, str | bytes | dict):
+            raise TypeError(f"X is a table and y its targets, got {type(X).__name__} for X.")
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
+        y = as_targets(y, is_classifier(self))
         check_consistent_length(X, y, None if np.isscalar(sample_weight) else sample_weight)
         numbers = group_numbers(groups, _num_samples(X))
-        y = as_targets(y, is_classifier(self))
         warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
         if is_grouped(numbers):
             warn_of_groups(X, groups)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import without_index
 from looms._classes import with_ties
@@ -308,6 +308,8 @@ class TabularClassifier(ScoredClassifier, Tabular):
         model : TabularClassifier
             A new model; this one does not change.
         """
+        if _num_samples(X) == 0:
+            return self.without([], certify)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         weight = without_index(sample_weight)
         model = self._fitted.with_rows(self._prepared(X), y, weight, certify)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_random_state, gen_batches, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, one_or_many, without_index
 from looms._typing import AnyArray, Array
@@ -266,6 +266,8 @@ n_features_in_, feature_names_in_
         ValueError
             If the transform does not admit the targets, or they are below the range of the fit.
         """
+        if _num_samples(X) == 0:
+            return self.without([], certify)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = self._prepared(X), _numbers(as_targets(y, classes=False))
         if not self._transform.takes(y):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_flag
 from looms._classes import class_indices
@@ -242,6 +242,8 @@ class UpdatableModel(KernelModel):
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y, sample_weight = in_blocks(X, y, sample_weight)
         data = rows_in_memory(X), y, sample_weight
+        if _num_samples(data[0]) == 0:
+            return self.without([], certify)
         X_new, y, weight = self._validated(*data, reset=False, ensure_min_samples=1)
         targets = self._as_targets(y)
         # Weights of several orders of magnitude are refused together as each by itself.

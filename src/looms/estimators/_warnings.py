@@ -18,7 +18,7 @@ import sklearn
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from looms._checks import remark_on_order
+from looms._checks import as_they_are, remark_on_order
 from looms._classes import class_indices
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
@@ -314,7 +314,7 @@ def warn_of_order(cv: Any = None, **arguments: Any) -> None:
 
 def warn_of_groups(X: Any, groups: Any) -> None:
     """ColumnsWarning of a column that holds the groups."""
-    labels = np.asarray(groups, dtype=object)
+    labels = as_they_are(groups).astype(object)
     for name, column in X.items() if hasattr(X, "iloc") else ():
         if str(column.iloc[0]) != str(labels[0]) or column.isna().any():
             continue
