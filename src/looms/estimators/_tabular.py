@@ -121,7 +121,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
 
     @property
     def feature_names_in_(self) -> AnyArray:
-        """Names of the columns of the table."""
+        """Names of the columns of the table, as text."""
         return np.asarray(self._first.feature_names_in_)
 
     @property

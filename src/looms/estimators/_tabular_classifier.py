@@ -118,7 +118,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
     threshold_, calibrator_, units_
         As for `KernelClassifier`.
     n_features_in_, feature_names_in_
-        Number and names of the columns of the table.
+        Number and names of the columns of the table, as text.
 
     See Also
     --------
