@@ -315,7 +315,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        if isinstance(X, str | bytes | dict):
+        if type(X) in (str, bytes, dict):  # which a sparse matrix may descend from
             raise TypeError(f"X is a table and y its targets, got {type(X).__name__} for X.")
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")

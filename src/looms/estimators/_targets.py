@@ -33,7 +33,7 @@ def as_targets(y: Any, classes: bool) -> Any:
     """
     if y is None:
         return None
-    if isinstance(y, str | bytes | dict):
+    if type(y) in (str, bytes, dict):
         raise TypeError(
             f"X is a table and y its targets, got {type(y).__name__} for y: for a column of a "
             "table, give table.drop(columns=name) and table[name]."
