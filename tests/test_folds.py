@@ -300,7 +300,7 @@ class TestGroups:
         with pytest.raises(TypeError, match="groups must hold labels such as text or numbers"):
             group_numbers(odd, 3)
 
-    @pytest.mark.parametrize("labels", [[1, 2], np.ones((3, 1)), 5])
+    @pytest.mark.parametrize("labels", [[1, 2], np.ones((3, 2)), 5])
     def test_another_number_of_labels_than_rows_is_refused(self, labels):
         with pytest.raises(ValueError, match="one label per row, 3 of them"):
             group_numbers(labels, 3)

@@ -40,6 +40,15 @@ def check_share(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.{meant}")
 
 
+def check_estimator(estimator: Any) -> None:
+    """Raise TypeError unless there is something to fit."""
+    if not hasattr(estimator, "fit"):
+        raise TypeError(
+            "estimator must be an estimator of looms or scikit-learn, such as KernelClassifier(), "
+            f"got {estimator!r}."
+        )
+
+
 def some_of(values: Any, rows: Any) -> Any:
     """Values of some rows of an array; None of None."""
     return None if values is None else values[rows]
@@ -56,11 +65,49 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
-def in_another_order(X: Any, y: Any) -> bool:
-    """True if both have an index, as in pandas, of the same labels in another order."""
-    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or X.index.equals(y.index):
-        return False
-    return len(X) == len(y) and bool(X.index.isin(y.index).all() and y.index.isin(X.index).all())
+def remark_on_order(**arguments: Any) -> str | None:
+    """Sentence on arguments whose index, as in pandas, has the labels of that of the first one with
+    an index, in another order; None if there are none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"dose": [1.0, 2.0]})
+    >>> remark_on_order(X=X, y=X["dose"], groups=X["dose"][::-1])  # doctest: +ELLIPSIS
+    'X and groups have the same index in another order, ...: give groups.loc[X.index].'
+    """
+    indices = {name: one.index for name, one in arguments.items() if has_index(one)}
+    if len(indices) < 2:
+        return None
+    (first, index), *others = indices.items()
+    odd = [name for name, other in others if _in_another_order(index, other)]
+    if not odd:
+        return None
+    names = " and ".join([first, *odd])
+    if index.is_unique:
+        remedy = "give " + " and ".join(f"{name}.loc[{first}.index]" for name in odd)
+    else:
+        remedy = (
+            f"some labels are those of several rows, so put {names} into one table, and sort it"
+        )
+    return (
+        f"{names} have the same index in another order, but rows are matched by their places: "
+        f"{remedy}."
+    )
+
+
+def has_index(values: Any) -> bool:
+    """True for what has an index of labels in memory, as in pandas."""
+    return hasattr(values, "iloc") and hasattr(values.index, "get_indexer")
+
+
+def _in_another_order(a: Any, b: Any) -> bool:
+    return bool(len(a) == len(b) and not a.equals(b) and a.isin(b).all() and b.isin(a).all())
+
+
+def without_index(values: Any) -> Any:
+    """Array of what has an index, as in pandas; other values unchanged."""
+    return np.asarray(values) if has_index(values) else values
 
 
 def as_they_are(values: Any) -> AnyArray:
@@ -79,7 +126,13 @@ def as_they_are(values: Any) -> AnyArray:
         cells = values.data.astype(object)
         cells[np.ma.getmaskarray(values)] = None
         return cells
-    return np.asarray(values)
+    return one_column(values)
+
+
+def one_column(values: Any) -> AnyArray:
+    """Array of values, without the second dimension of a single column."""
+    array = np.asarray(values)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def value_numbers(values: AnyArray) -> AnyArray:

@@ -7,6 +7,7 @@ of a split, rows that it neither trains on nor tests, is left out with the rows 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -18,7 +19,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from looms._checks import as_they_are, gaps_in, value_numbers
+from looms._checks import as_they_are, gaps_in, remark_on_order, value_numbers
 from looms._times import Timeline, as_times, plain_times
 from looms._typing import AnyArray
 from looms._words import one_line
@@ -197,10 +198,19 @@ def joined_groups(a: Any, b: Any) -> AnyArray:
     >>> joined_groups(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]))
     array([0, 0, 0, 1])
     """
-    a, b = (_numbers_of_labels(labels, len(a), name) for name, labels in (("a", a), ("b", b)))
+    _warn_of_order(a=a, b=b)
+    n = np.atleast_1d(as_they_are(a)).shape[0]
+    a, b = (_numbers_of_labels(labels, n, name) for name, labels in (("a", a), ("b", b)))
     size = int(a.max()) + int(b.max()) + 2
     links = coo_array((np.ones(len(a)), (a, a.max() + 1 + b)), shape=(size, size))
     return np.asarray(np.unique(connected_components(links)[1][a], return_inverse=True)[1])
+
+
+def _warn_of_order(**arguments: Any) -> None:
+    """UserWarning with `remark_on_order`, at the line that calls the caller."""
+    remark = remark_on_order(**arguments)
+    if remark is not None:
+        warnings.warn(remark, UserWarning, stacklevel=3)
 
 
 def splits_groups(cv: Any) -> bool:
@@ -391,6 +401,7 @@ class GapKFold:
             If there are fewer rows than windows, there is not one time for each row, times are
             missing or neither numbers nor dates, or the gap is negative or in the wrong unit.
         """
+        _warn_of_order(X=X, y=y, groups=groups, time=self.time)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if not (isinstance(self.n_splits, Integral) and 2 <= self.n_splits <= n):
             raise ValueError(

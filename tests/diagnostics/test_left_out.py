@@ -315,7 +315,7 @@ def test_warnings_are_given_once_with_their_number():
         (lambda X, y: (X, np.array(["bee", *["ant"] * (len(y) - 1)])), "'bee' has one member"),
         (lambda X, y: (np.where(X[3, 1] == X, np.nan, X), y), "contains NaN"),
         (lambda X, y: (np.where(X[3, 1] == X, np.inf, X), y), "infinity"),
-        (lambda X, y: (X, np.where(np.arange(len(y)) == 2, np.nan, 1.0)), "y contains NaN"),
+        (lambda X, y: (X, np.where(np.arange(len(y)) == 2, np.nan, 1.0)), "y has no value in 1 of"),
         (lambda X, y: (X[1:], y), "inconsistent numbers of samples"),
         (lambda X, y: (X, X[:, 0]), "Unknown label type"),
     ],

@@ -147,6 +147,18 @@ class TestFit:
             with pytest.raises(TypeError, match="X is a table and y its targets"):
                 TabularClassifier(FEW).fit(X, y)
 
+    def test_names_of_columns_are_kept_as_text(self):
+        """The advice of the FAQ on columns in another order."""
+        table = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)))
+        named = table.set_axis(table.columns.astype(str), axis=1)
+        for model in (TabularRegressor(["linear"], target="none"), KernelRegressor(mu=0.1)):
+            model.fit(named, table[0])
+            turned = named[["2", "0", "1"]]
+            assert_array_equal(model.predict(turned[model.feature_names_in_]), model.predict(named))
+        numbered = TabularRegressor(["linear"], target="none").fit(table, table[0])
+        assert_array_equal(numbered.predict(table[[2, 0, 1]]), numbered.predict(table))
+        assert numbered.feature_names_in_.tolist() == ["0", "1", "2"]
+
     def test_two_rows_of_gaps_are_too_few(self):
         table = TABLE[:2].assign(note=pd.array([None, None], dtype="string"))
         with pytest.raises(ValueError, match="three samples"):

@@ -1,5 +1,6 @@
 """Targets as they may be given: one column, labels in objects, gaps, in another order."""
 
+import warnings
 from decimal import Decimal
 from functools import partial
 
@@ -8,9 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 
 import looms
 from looms import (
@@ -22,6 +25,8 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
+from looms.diagnostics import case_deletion, goodness_of_fit, influence, left_out_fits
+from looms.folds import GapKFold, joined_groups
 
 N = 40
 rng = np.random.default_rng(0)
@@ -162,12 +167,29 @@ def test_other_targets_are_told_of_as_in_fit():
 
 
 @pytest.mark.parametrize(
-    "Model", [*REGRESSORS.values(), *CLASSIFIERS.values()], ids=[*REGRESSORS, *CLASSIFIERS]
+    ("Model", "y", "turned"),
+    [
+        pytest.param(Model, y, turned, id=f"{name}-{turned}")
+        for kinds, y in ((REGRESSORS, PRICE), (CLASSIFIERS, UP))
+        for name, Model in kinds.items()
+        for turned in ("y", "groups", "sample_weight", "time")
+        if turned == "y" or name != "nonconformity"
+    ],
 )
-def test_an_index_in_another_order_is_told(Model):
-    y = pd.Series(PRICE if Model in REGRESSORS.values() else UP)
-    with pytest.warns(UserWarning, match="the same index in another order") as told:
-        Model().fit(FRAME, y[::-1])
+def test_an_index_in_another_order_is_told(Model, y, turned):
+    """Rows are matched by their places, as in scikit-learn: nothing changes but the warning."""
+    place = pd.Series(np.arange(len(PRICE)))
+    rows = {
+        "y": pd.Series(y),
+        "groups": place // 2,
+        "sample_weight": place % 3 + 1.0,
+        "time": place,
+    }
+    rows = {name: rows[name] for name in {"y", turned}}
+    rows[turned] = rows[turned][::-1]
+    cv = {"cv": GapKFold(3, time=rows.pop("time"))} if turned == "time" else {}
+    with pytest.warns(UserWarning, match=f"X and {turned} have the same index in an") as told:
+        Model().set_params(**cv).fit(FRAME, **rows)
     assert sum("another order" in str(one.message) for one in told) == 1
 
 
@@ -184,3 +206,157 @@ def test_classes_may_be_whole_numbers_of_64_bits(form):
 def test_targets_of_different_lengths_are_refused(Model):
     with pytest.raises(ValueError, match="y holds lists of different lengths"):
         Model().fit(np.arange(8.0)[:, None], [[1], [1, 2]] * 4)
+
+
+def _uses_of_rows():
+    """Functions of rows and what belongs to them, besides `fit`, with the arguments they take."""
+    model = KernelClassifier(mu=0.1).fit(FRAME, UP)
+    whole = TabularClassifier(["linear"]).fit(FRAME, UP)
+    numbers = TabularRegressor(["linear"], target="none").fit(FRAME, PRICE)
+    two = {"one": DummyClassifier(), "other": DummyClassifier(strategy="stratified")}
+    splits = {"n_splits": 2, "scoring": "accuracy"}
+    weighed, grouped = ("y", "sample_weight"), ("y", "groups")
+    return {
+        "score": (model.score, weighed),
+        "with_rows": (model.with_rows, weighed),
+        "with_rows of a table": (whole.with_rows, weighed),
+        "with_rows of numbers": (numbers.with_rows, weighed),
+        "assess": (partial(looms.assess, DummyClassifier(), **splits), (*weighed, "groups")),
+        "compare": (partial(looms.compare, two, **splits), (*weighed, "groups")),
+        "left_out_fits": (partial(left_out_fits, GaussianNB()), grouped),
+        "influence": (partial(influence, GaussianNB()), grouped),
+        "goodness_of_fit": (partial(goodness_of_fit, GaussianNB(), n_bootstrap=99), ("y",)),
+        "case_deletion": (lambda X, y, groups: case_deletion(model, names=X, groups=groups), ()),
+        "GapKFold": (lambda X, y, groups: [*GapKFold(3).split(X, y, groups)], grouped),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use", _uses_of_rows())
+def test_an_index_in_another_order_is_told_by_all(use):
+    call, names = _uses_of_rows()[use]
+    place = pd.Series(np.arange(len(PRICE)))
+    rows = {"y": pd.Series(PRICE if "numbers" in use else UP)}
+    rows |= {"sample_weight": place % 3 + 1.0, "groups": place // 2}
+    wanted = {name: rows[name] for name in names or ("y", "groups")}
+    for turned in names or ("groups",):
+        given = wanted | {turned: wanted[turned][::-1]}
+        with warnings.catch_warnings(record=True, action="always") as told:
+            call(X=FRAME, **given)
+        told = [str(one.message) for one in told if "another order" in str(one.message)]
+        assert len(told) == 1
+        assert f"and {turned} have the same index" in told[0]
+
+
+def test_advice_on_an_index_in_another_order_works():
+    """Labels of several rows cannot put other values in order."""
+    y = pd.Series(UP)
+    with pytest.warns(UserWarning, match=r"give groups\.loc\[X\.index\]"):
+        KernelClassifier(mu=0.1).fit(FRAME, y, groups=(y.index.to_series() // 2)[::-1])
+    twice = pd.concat([FRAME, FRAME])
+    with pytest.warns(UserWarning, match="put X and y into one table") as told:
+        KernelClassifier(mu=0.1).fit(twice, pd.concat([y, y])[::-1])
+    assert not any(".loc" in str(one.message) for one in told)
+    with pytest.warns(UserWarning, match="a and b have the same index in another order"):
+        joined_groups(y.index.to_series(), y[::-1])
+
+
+@pytest.mark.parametrize("Model", CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_labels_in_objects_are_scored(Model):
+    """Rows without gaps that are left of a column with some hold True and False as objects."""
+    model, labels = Model().fit(X, UP), pd.Series(UP, dtype=object)
+    for given in (labels, labels.tolist(), labels.to_frame("up")):
+        assert model.score(X, given) == model.score(X, UP)
+
+
+@pytest.mark.slow
+def test_labels_in_objects_are_diagnosed():
+    expected = left_out_fits(GaussianNB(), X, UP)
+    found = left_out_fits(GaussianNB(), X, pd.Series(UP, dtype=object))
+    assert_array_equal(found.predicted_without, expected.predicted_without)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [X, FRAME, pl.from_pandas(FRAME)], ids=["array", "pandas", "pl"])
+def test_targets_of_polars_are_assessed(rows):
+    expected = looms.assess(TabularClassifier(["linear"]), rows, UP, 2, scoring="accuracy")
+    found = looms.assess(TabularClassifier(["linear"]), rows, pl.Series(UP), 2, scoring="accuracy")
+    pd.testing.assert_series_equal(found.mean, expected.mean)
+
+
+USES = {
+    "assess": looms.assess,
+    "compare": lambda one, X, y: looms.compare({"one": one, "other": one}, X, y),
+    "left_out_fits": left_out_fits,
+    "influence": influence,
+    "goodness_of_fit": goodness_of_fit,
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_what_cannot_be_fitted_is_told(use):
+    for no_estimator in ("rbf", [LogisticRegression()], None):
+        with pytest.raises(TypeError, match="must be an estimator"):
+            use(no_estimator, X, UP)
+    with pytest.raises(TypeError, match="got str for y: for a column of a table"):
+        use(LogisticRegression(), FRAME, "a")
+    with pytest.raises(ValueError, match="TabularRegressor and KernelRegressor predict other num"):
+        use(LogisticRegression(), X, PRICE)
+
+
+@pytest.mark.parametrize("Model", [*REGRESSORS.values(), *CLASSIFIERS.values()])
+def test_the_name_of_a_column_is_no_target(Model):
+    with pytest.raises(TypeError, match="got str for y: for a column of a table"):
+        Model().fit(FRAME, "a")
+
+
+@pytest.mark.parametrize("Model", REGRESSORS.values(), ids=REGRESSORS)
+def test_numbers_out_of_range_are_told(Model):
+    with pytest.raises(ValueError, match="y has numbers out of range"):
+        Model().fit(X, [10**400, *range(N - 1)])
+
+
+def test_weights_out_of_range_are_told():
+    with pytest.raises(ValueError, match="sample_weight has numbers out of range"):
+        KernelClassifier(mu=0.1).fit(X, UP, sample_weight=[10**400] * N)
+
+
+def _made_with(Model, y, **given):
+    return Model().fit(X, y, **given).predict(X)
+
+
+ONE_COLUMN = {
+    "kernel": partial(_made_with, CLASSIFIERS["kernel"], UP),
+    "table": partial(_made_with, CLASSIFIERS["table"], UP),
+    "intervals": partial(_made_with, REGRESSORS["closed intervals"], PRICE),
+    "assess": lambda **given: looms.assess(GaussianNB(), X, UP, 2, **given).mean,
+    "score": lambda sample_weight=None, groups=None: (
+        KernelClassifier(mu=0.1).fit(X, UP, groups=groups).score(X, UP, sample_weight)
+    ),
+    "joined_groups": lambda sample_weight=None, groups=None: (
+        None if groups is None else joined_groups(groups, np.arange(N) // 4)
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use", ONE_COLUMN.values(), ids=ONE_COLUMN)
+def test_one_column_of_groups_or_weights_is_taken(use):
+    place = pd.Series(np.arange(N), name="place")
+    for name, values in {"groups": place // 2, "sample_weight": place % 3 + 1.0}.items():
+        for column in (values.to_frame(), values.to_numpy()[:, None]):
+            assert_array_equal(use(**{name: column}), use(**{name: values}))
+
+
+def test_joined_groups_of_one_number_are_told():
+    for labels in ((3, [1, 2]), ([1, 2], 3), (None, [1, 2])):
+        with pytest.raises(ValueError, match="must hold one label per row"):
+            joined_groups(*labels)
+
+
+@pytest.mark.parametrize("kind", ["kernel", "table"])
+@pytest.mark.parametrize(("kinds", "y"), [(REGRESSORS, PRICE), (CLASSIFIERS, UP)])
+def test_no_rows_can_be_added(kinds, y, kind):
+    model = kinds[kind]().fit(FRAME, y)
+    more = model.with_rows(FRAME[:0], y[:0])
+    assert_array_equal(more.predict(FRAME), model.without([]).predict(FRAME))

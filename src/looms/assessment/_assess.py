@@ -19,7 +19,7 @@ from looms.assessment._result import Assessment
 from looms.assessment._scoring import kind_of
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import WHOLE
-from looms.estimators._warnings import level_of_user
+from looms.estimators._warnings import level_of_user, warn_of_order
 
 #: Told of every finished split: how many are done, of how many, and which; None once for those
 #: that were in the store.
@@ -229,6 +229,7 @@ def assess(
     >>> list(result.table.columns[:6])
     ['n_train', 'n_test', 'balanced_accuracy', 'roc_auc', 'log_loss', 'loo_balanced_accuracy']
     """
+    warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)
     experiment = Experiment.of(
         *(estimator, X, y, n_splits, test_size, scoring),
         method=method,

@@ -19,6 +19,7 @@ from looms._words import aligned, interval_text, score_text, with_error
 from looms.assessment._assess import Progress, finished
 from looms.assessment._experiment import Experiment, checked_seed
 from looms.assessment._result import Assessment, corrected_error
+from looms.estimators._warnings import warn_of_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -209,6 +210,8 @@ def compare(
             f"estimator by itself for {options['method']!r}."
         )
     seed = checked_seed(random_state, store)
+    weight, groups = options.get("sample_weight"), options.get("groups")
+    warn_of_order(X=X, y=y, sample_weight=weight, groups=groups)
     experiments = {  # all are checked before any of them runs
         str(name): Experiment.of(estimator, X, y, random_state=seed, **options)
         for name, estimator in estimators.items()

@@ -21,7 +21,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, check_rand
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
-from looms._checks import check_known, some_of
+from looms._checks import check_estimator, check_known, one_column, some_of
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
@@ -43,7 +43,7 @@ from looms.estimators import DuplicatesWarning
 from looms.estimators._fit_routing import fit_arguments, fit_takes_weights, route
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._metrics import Scorer, scorers_of
-from looms.estimators._targets import as_targets, check_numbers
+from looms.estimators._targets import as_targets, check_labels, check_numbers
 from looms.estimators._warnings import level_of_user
 from looms.folds import group_numbers, joined_groups
 
@@ -102,14 +102,17 @@ class Experiment:
             X = X.tocsr()
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
-        check_consistent_length(X, y)
+        check_estimator(estimator)
         y = as_targets(y, is_classifier(estimator))
+        check_consistent_length(X, y)
         if is_regressor(estimator):
             check_numbers(y, "a classifier")
-        if not hasattr(y, "shape"):
+        if not (hasattr(y, "iloc") or sparse.issparse(y)):  # as scikit-learn selects rows
             y = np.asarray(y)
         if np.asarray(y).dtype.kind == "f":
             assert_all_finite(y, input_name="y")
+        if is_classifier(estimator):
+            check_labels(y)
         if _num_samples(X) < 2:
             raise ValueError("An assessment needs more than one sample.")
         check_known(duplicates, "treatment of duplicates", DUPLICATES)
@@ -304,7 +307,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> Array | None:
     """
     if sample_weight is None:
         return None
-    weight = np.array(sample_weight, dtype=np.float64)
+    weight = one_column(np.array(sample_weight, dtype=np.float64))
     if weight.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must have one weight for each of the {n_samples} samples, but has "

@@ -20,6 +20,7 @@ from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._problem import model_without_rows
 from looms.estimators._selecting import chosen_criterion
+from looms.estimators._warnings import warn_of_order
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.lssvm.left_out import LeftOut
@@ -274,6 +275,7 @@ def case_deletion(
     """
     fitted, by_kernels = model_without_rows(model, "Case deletion")
     n = fitted.loo_.n_samples
+    warn_of_order(names=names, groups=groups)
     names = names.index if hasattr(names, "iloc") else names
     names = np.arange(n) if names is None else np.asarray(names)
     if names.shape != (n,):

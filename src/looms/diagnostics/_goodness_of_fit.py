@@ -31,6 +31,7 @@ from looms.diagnostics._refits import (
     sigmoid_log_probabilities,
     with_kernel_matrix,
 )
+from looms.estimators._warnings import warn_of_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,6 +140,7 @@ def goodness_of_fit(
             "more, 400 to 1000 if you can."
         )
     check_known(resampling, "resampling", RESAMPLING)
+    warn_of_order(X=X, y=y)
     problem = pose(estimator, X, y, preprocessing)
     check_likelihood(problem)
     n, labels = problem.n_samples, problem.labels

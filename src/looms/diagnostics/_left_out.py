@@ -28,7 +28,7 @@ from looms.diagnostics._refits import (
     sigmoid_log_probabilities,
     with_kernel_matrix,
 )
-from looms.estimators._warnings import level_of_user
+from looms.estimators._warnings import level_of_user, warn_of_order
 from looms.folds import check_rest, fold_numbers, group_numbers
 from looms.svm import IndefiniteKernelError, NotConvergedError
 from looms.svm._svc import dual_problem
@@ -213,6 +213,7 @@ def left_out_fits(
     >>> influence(fits).flagged.tolist()
     [33]
     """
+    warn_of_order(cv, X=X, y=y, groups=groups)
     problem = pose(estimator, X, y, preprocessing)
     if likelihood:
         check_likelihood(problem)

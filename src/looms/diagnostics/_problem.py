@@ -21,7 +21,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import check_known
+from looms._checks import check_estimator, check_known
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
 from looms.estimators import KernelClassifier, TabularClassifier
@@ -29,6 +29,7 @@ from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._encoding import class_weights
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._kernel_model import fitted_model
+from looms.estimators._targets import as_targets, check_labels
 from looms.folds import group_numbers
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member
@@ -84,16 +85,18 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     choose them. With "auto" the steps of a pipeline are held unless one of them learns from `y`.
     """
     check_known(preprocessing, "preprocessing", PREPROCESSING)
+    check_estimator(estimator)
     if not is_classifier(estimator):
         raise ValueError(
             f"Deviance and error rate are of classes, and {type(estimator).__name__} is not a "
             "classifier. looms.diagnostics.case_deletion has the influence of each row on a "
             "regression of looms."
         )
+    y = column_or_1d(as_targets(y, classes=True))
     check_consistent_length(X, y)
-    y = column_or_1d(y)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
+    check_labels(y)
     check_classification_targets(y)
     classes, labels = classes_and_labels(y)
     names = np.asarray(X.index) if hasattr(X, "iloc") else np.arange(len(y))

@@ -18,7 +18,6 @@ from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._scored import name_of
 from looms.estimators._targets import as_targets
-from looms.estimators._warnings import warn_of_order
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 
@@ -52,7 +51,6 @@ def validated(
         raise ValueError("n_jobs=0 is no number of fits at once: 1 is one, and -1 all cores.")
     X, y, sample_weight = in_blocks(X, y, sample_weight)
     y = as_targets(y, is_classifier(model))
-    warn_of_order(X, y)
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = ArrayBlocks(X)
     names = getattr(X, "feature_names", None)

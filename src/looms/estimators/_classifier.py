@@ -32,7 +32,12 @@ from looms.estimators._encoding import (
 from looms.estimators._folds import RowsOfFit
 from looms.estimators._prevalence import ScoredClassifier
 from looms.estimators._selecting import SelectingModel
-from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class, warn_of_search
+from looms.estimators._warnings import (
+    warn_of_missed_precision,
+    warn_of_one_class,
+    warn_of_order,
+    warn_of_search,
+)
 from looms.held_out import HeldOut
 from looms.scores import Scores, area_within, held_out_decisions
 from looms.selection._candidates import HeldOutLoss
@@ -92,6 +97,7 @@ class Classifier(ScoredClassifier, SelectingModel):
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
         self._check_parameters()
+        warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)

@@ -6,13 +6,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 
 from looms._classes import class_targets
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator, output_at
 from looms.calibration._softmax import OUT_OF_REACH, Softmax
 from looms.criteria._error_rates import balanced_error_rate
+from looms.estimators._targets import check_labels
 from looms.held_out import HeldOut
 from looms.threshold import as_rule, find_threshold
 
@@ -23,11 +24,7 @@ def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
     Targets are (n,) for two classes, +1 for the second, and (n, k) for k classes, one
     against the rest. ValueError unless two classes have samples of positive weight.
     """
-    if type_of_target(y).startswith("continuous"):
-        raise ValueError(
-            "Unknown label type: continuous. Classes are text, booleans or whole numbers; "
-            "TabularRegressor and KernelRegressor predict other numbers."
-        )
+    check_labels(y)
     check_classification_targets(y)
     classes, labels = np.unique(y, return_inverse=True)
     present = classes[np.unique(labels[weight > 0])]

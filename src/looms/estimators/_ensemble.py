@@ -312,7 +312,7 @@ class PooledClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # type: i
         them themselves.
         """
         y = as_targets(y, classes=True)
-        warn_of_order(X, y)
+        warn_of_order(X=X, y=y)
         if is_grid(self.pool):
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         else:

@@ -173,7 +173,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         if y is None:
             raise ValueError("Intervals requires y to be passed, but the target y is None.")
         y = as_targets(y, classes=False)
-        warn_of_order(X, y)
+        warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
         check_numbers(y, "an estimator with sets of classes, such as TabularClassifier,")
         options = {"ensure_2d": False, "ensure_min_samples": 2, "input_name": "y"}
         y = check_array(y, dtype=np.float64, estimator=self, **options)

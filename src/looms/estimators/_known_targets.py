@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from looms._checks import check_target
+from sklearn.base import is_classifier
+
+from looms._checks import one_column
+from looms.estimators._targets import as_targets
+from looms.estimators._warnings import kept_warnings, warn_of_order
 
 
 class KnownTargets:
-    """Base class of models whose `score` says of targets with gaps what `fit` says.
+    """Base class of models whose `score` reads targets as `fit` does.
 
     It stands before the mixin of scikit-learn that has the score.
     """
@@ -35,6 +39,9 @@ class KnownTargets:
         ValueError
             If rows have no target: they are to be left out.
         """
-        check_target(y)
-        score: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
+        with kept_warnings():  # a column says nothing here that the fit has not said
+            y = as_targets(y, is_classifier(self))
+        weight = None if sample_weight is None else one_column(sample_weight)
+        score: float = super().score(X, y, weight)  # type: ignore[misc]
         return score

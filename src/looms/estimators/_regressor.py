@@ -21,8 +21,8 @@ from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit
 from looms.estimators._scored import ScoredRegressor
 from looms.estimators._selecting import SelectingModel
-from looms.estimators._targets import check_numbers
-from looms.estimators._warnings import warn_of_search
+from looms.estimators._targets import as_targets, check_numbers
+from looms.estimators._warnings import warn_of_order, warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm.conditioning import largest_of
@@ -74,6 +74,7 @@ class Regressor(ScoredRegressor, SelectingModel):
             If `y` has one column in two dimensions.
         """
         self._check_parameters()
+        warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
         X, targets, weight = self._validated(X, y, sample_weight)
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
         rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, _squared_error)
@@ -253,6 +254,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = in_blocks(X, y, sample_weight)
+        y = as_targets(y, classes=False)
         check_numbers(y, "KernelClassifier")
         options = {"multi_output": True, "y_numeric": True, **options}
         X, y, weight = super()._validated(X, y, sample_weight, **options)

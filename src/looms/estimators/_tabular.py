@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import check_known
+from looms._checks import check_known, without_index
 from looms._classes import class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
@@ -121,7 +121,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
 
     @property
     def feature_names_in_(self) -> AnyArray:
-        """Names of the columns of the table."""
+        """Names of the columns of the table, as text."""
         return np.asarray(self._first.feature_names_in_)
 
     @property
@@ -315,22 +315,21 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        if {type(X), type(y)} & {str, bytes, dict}:
-            raise TypeError(
-                f"X is a table and y its targets, got {type(X).__name__} and {type(y).__name__}: "
-                "for a column of a table, fit(table.drop(columns=name), table[name])."
-            )
+        if type(X) in (str, bytes, dict):  # which a sparse matrix may descend from
+            raise TypeError(f"X is a table and y its targets, got {type(X).__name__} for X.")
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
+        y = as_targets(y, is_classifier(self))
         check_consistent_length(X, y, None if np.isscalar(sample_weight) else sample_weight)
         numbers = group_numbers(groups, _num_samples(X))
-        y = as_targets(y, is_classifier(self))
-        warn_of_order(X, y)
+        warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
         if is_grouped(numbers):
             warn_of_groups(X, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight)
-        return preprocessor, matrix, y, {"sample_weight": sample_weight, "groups": groups}
+        options = {"sample_weight": sample_weight, "groups": groups}
+        options = {name: without_index(values) for name, values in options.items()}
+        return preprocessor, matrix, y, options
 
     def _warn_of_features(self, matrix: Matrix) -> None:
         """ColumnsWarning of columns that tell the target or the time, by the prepared rows."""

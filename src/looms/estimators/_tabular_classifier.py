@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from looms._checks import without_index
 from looms._classes import with_ties
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
@@ -16,6 +17,7 @@ from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._prevalence import ScoredClassifier
 from looms.estimators._scored import name_of
 from looms.estimators._tabular import Tabular, of_model
+from looms.estimators._warnings import warn_of_order
 from looms.held_out import HeldOut
 from looms.scores import Scores
 from looms.selection._nested import Nested
@@ -117,7 +119,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
     threshold_, calibrator_, units_
         As for `KernelClassifier`.
     n_features_in_, feature_names_in_
-        Number and names of the columns of the table.
+        Number and names of the columns of the table, as text.
 
     See Also
     --------
@@ -307,7 +309,11 @@ class TabularClassifier(ScoredClassifier, Tabular):
         model : TabularClassifier
             A new model; this one does not change.
         """
-        model = self._fitted.with_rows(self._prepared(X), y, sample_weight, certify)
+        if _num_samples(X) == 0:
+            return self.without([], certify)
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
+        weight = without_index(sample_weight)
+        model = self._fitted.with_rows(self._prepared(X), y, weight, certify)
         return self._of(model)
 
     def predict_set(

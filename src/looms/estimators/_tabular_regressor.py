@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_random_state, gen_batches, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import check_known, one_or_many
+from looms._checks import check_known, one_or_many, without_index
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import (
     intervals_of_ends,
@@ -28,7 +28,7 @@ from looms.estimators._regressor import Regressor
 from looms.estimators._scored import ScoredRegressor, name_of
 from looms.estimators._tabular import Tabular
 from looms.estimators._targets import as_targets, check_numbers
-from looms.estimators._warnings import kept_warnings, told_of_time, warn
+from looms.estimators._warnings import kept_warnings, told_of_time, warn, warn_of_order
 from looms.folds import group_numbers, is_number_of_folds, number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels import Linear
@@ -266,6 +266,9 @@ n_features_in_, feature_names_in_
         ValueError
             If the transform does not admit the targets, or they are below the range of the fit.
         """
+        if _num_samples(X) == 0:
+            return self.without([], certify)
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = self._prepared(X), _numbers(as_targets(y, classes=False))
         if not self._transform.takes(y):
             raise ValueError(
@@ -273,7 +276,7 @@ n_features_in_, feature_names_in_
                 f"smallest of which is {y.min():.3g}: fit anew to all rows."
             )
         z = self._transform.forward(y)
-        return self._of(self.model_.with_rows(X, z, sample_weight, certify))
+        return self._of(self.model_.with_rows(X, z, without_index(sample_weight), certify))
 
     def predict_interval(
         self, X: Any, confidence_level: float = 0.9, method: str = "plus"

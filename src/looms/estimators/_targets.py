@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral
 from typing import Any
@@ -24,6 +25,8 @@ def as_targets(y: Any, classes: bool) -> Any:
     ------
     ValueError
         If there are gaps, or text and other values, or ``classes`` are no labels.
+    TypeError
+        For one text, such as the name of a column, or a dict.
 
     Warns
     -----
@@ -32,6 +35,11 @@ def as_targets(y: Any, classes: bool) -> Any:
     """
     if y is None:
         return None
+    if type(y) in (str, bytes, dict):
+        raise TypeError(
+            f"X is a table and y its targets, got {type(y).__name__} for y: for a column of a "
+            "table, give table.drop(columns=name) and table[name]."
+        )
     check_target(y)
     y = _one_target(y)
     return _plain_labels(y) if classes else y
@@ -83,13 +91,29 @@ def _plain_labels(y: Any) -> Any:
     return y.astype(plain.dtype) if hasattr(y, "iloc") else plain
 
 
+def check_labels(y: Any) -> None:
+    """ValueError for numbers that are not whole, and so are no classes."""
+    values = np.asarray(y)
+    if values.dtype.kind == "f" and (values != np.trunc(values)).any():
+        raise ValueError(
+            "Unknown label type: continuous. Classes are text, booleans or whole numbers; "
+            "TabularRegressor and KernelRegressor predict other numbers."
+        )
+
+
 def check_numbers(y: Any, classifier: str) -> None:
-    """ValueError for targets that are text or dates, with the name of a classifier to take."""
+    """ValueError for targets that are no numbers, or out of range; `classifier` is one to take."""
     if (values := target_values(y)).dtype.kind in "mM":
         raise ValueError(
             "y must be numbers for regression, but it holds dates or times: give numbers, such as "
             "days since the first."
         )
+    if values.dtype == object:
+        try:
+            with suppress(TypeError, ValueError):  # which others tell of
+                values.astype(np.float64)
+        except OverflowError:
+            raise ValueError("y has numbers out of range, above 1.8e308: divide y.") from None
     for first in values.ravel()[:1]:
         if isinstance(first, str):
             numbers = number_like(values.ravel().tolist()).all()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_flag
 from looms._classes import class_indices
@@ -29,7 +29,7 @@ from looms.estimators._kernel_model import (
     fitted_model,
     sum_of,
 )
-from looms.estimators._warnings import kept_warnings, warn_of_duplicates
+from looms.estimators._warnings import kept_warnings, warn_of_duplicates, warn_of_order
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import check_scale, training_rows
 from looms.lssvm.fit import Member
@@ -239,8 +239,11 @@ class UpdatableModel(KernelModel):
                 "with_rows does not know the groups of new rows, but this model holds out groups "
                 "of rows: fit it anew to all rows with their groups."
             )
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y, sample_weight = in_blocks(X, y, sample_weight)
         data = rows_in_memory(X), y, sample_weight
+        if _num_samples(data[0]) == 0:
+            return self.without([], certify)
         X_new, y, weight = self._validated(*data, reset=False, ensure_min_samples=1)
         targets = self._as_targets(y)
         # Weights of several orders of magnitude are refused together as each by itself.

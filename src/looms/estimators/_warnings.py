@@ -18,7 +18,7 @@ import sklearn
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from looms._checks import in_another_order
+from looms._checks import as_they_are, remark_on_order
 from looms._classes import class_indices
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
@@ -305,19 +305,16 @@ def warn_of_columns(remarks: Sequence[str]) -> None:
         )
 
 
-def warn_of_order(X: Any, y: Any) -> None:
-    """UserWarning of targets whose index is that of the rows in another order."""
-    if in_another_order(X, y):
-        warn(
-            "X and y have the same index in another order, but rows are matched by their places: "
-            "give y.loc[X.index].",
-            UserWarning,
-        )
+def warn_of_order(cv: Any = None, **arguments: Any) -> None:
+    """UserWarning with `remark_on_order` of arguments and the times of a splitter, if any."""
+    remark = remark_on_order(**arguments, time=getattr(cv, "time", None))
+    if remark is not None:
+        warn(remark, UserWarning)
 
 
 def warn_of_groups(X: Any, groups: Any) -> None:
     """ColumnsWarning of a column that holds the groups."""
-    labels = np.asarray(groups, dtype=object)
+    labels = as_they_are(groups).astype(object)
     for name, column in X.items() if hasattr(X, "iloc") else ():
         if str(column.iloc[0]) != str(labels[0]) or column.isna().any():
             continue

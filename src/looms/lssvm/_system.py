@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from looms._checks import one_column
 from looms._kernel_matrix import check_symmetric
 from looms._typing import Array
 
@@ -120,7 +121,9 @@ def checked_weights(
     if weight is None:
         return np.ones(n)
     try:
-        weights = np.asarray(weight, dtype=np.float64)
+        weights = one_column(np.asarray(weight, dtype=np.float64))
+    except OverflowError:
+        raise ValueError(f"{name} has numbers out of range, above 1.8e308.") from None
     except (TypeError, ValueError):
         values = np.asarray(weight, dtype=object).ravel()
         kinds = sorted({type(value).__name__ for value in values.tolist()})

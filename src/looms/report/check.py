@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from looms._checks import check_known, gaps_in, in_another_order
+from looms._checks import check_known, gaps_in, remark_on_order
 from looms._optional import require
 from looms._scores import SCORES
 from looms._typing import AnyArray, Matrix
@@ -188,10 +188,9 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
         X, groups, _ = _separated(X, groups, "groups")
     X = X.tocsr() if issparse(X) else rows(X)
     check_consistent_length(X, y, groups)
-    if in_another_order(X, y):
-        raise ValueError(
-            "target has the index of the table in another order: give target.loc[table.index]."
-        )
+    remark = remark_on_order(table=X, target=y, groups=groups)
+    if remark is not None:
+        raise ValueError(remark)
     numbers = group_numbers(groups, X.shape[0])
     gaps = gaps_in(y)
     if gaps.any():

@@ -28,6 +28,7 @@ from looms.estimators._certificate import Certificate
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._scored import name_of
 from looms.estimators._selecting import chosen_criterion
+from looms.estimators._warnings import warn_of_order
 from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
@@ -164,6 +165,7 @@ class Facts:
                     f"{name} that it was fitted to."
                 )
         self._check_rows()
+        warn_of_order(X=self.X, y=self.y, groups=self.groups)
         given = self.assessment
         if not isinstance(given, Assessment | None):
             raise TypeError(
