@@ -157,7 +157,7 @@ def test_files_and_plots(papers, sets):
     assert result.exit_code == 0, result.stderr
     assert result.stdout == ""
     with open("table.csv") as file:
-        assert re.match(r"# python .*; commit [0-9a-f]{7}", file.readline())
+        assert re.fullmatch(r"# python .*(; commit [0-9a-f]{7}\+?)?\n", file.readline())
     table = pd.read_csv("table.csv", index_col="experiment", comment="#")
     assert table.loc["press-rbf", "paper"] == 0.2530
     with open("plot.svg") as file:

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
+from looms._checks import one_column
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
@@ -104,8 +105,11 @@ def _validated_targets(model: Any, X: RowBlocks, y: Any, **options: Any) -> AnyA
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:
     """(n,) weights, default ones; ValueError if any is negative or not finite, or all are zero."""
-    scalar = isinstance(sample_weight, Real)
-    weight = checked_weights(np.full(n, sample_weight) if scalar else sample_weight, n, zeros=True)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n, sample_weight)
+    elif sample_weight is not None:
+        sample_weight = one_column(sample_weight)
+    weight = checked_weights(sample_weight, n, zeros=True)
     if not weight.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     with np.errstate(over="ignore"):

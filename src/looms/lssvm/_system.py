@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from looms._checks import one_column
 from looms._kernel_matrix import check_symmetric
 from looms._typing import Array
 
@@ -121,7 +120,7 @@ def checked_weights(
     if weight is None:
         return np.ones(n)
     try:
-        weights = one_column(np.asarray(weight, dtype=np.float64))
+        weights = np.asarray(weight, dtype=np.float64)
     except OverflowError:
         raise ValueError(f"{name} has numbers out of range, above 1.8e308.") from None
     except (TypeError, ValueError):

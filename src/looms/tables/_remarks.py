@@ -86,11 +86,11 @@ def remarks_on(
 
     Those of ``unlike``, which tell rows apart, are dropped.
     """
-    read = {name: of for name, of in read.items() if name not in unlike}
-    broken = [*_words_among(columns, read, "number", number_like), *_numbers_as_text(read)]
-    broken += _words_among(columns, read, "date", date_like)
+    kept = {name: of for name, of in read.items() if name not in unlike}
+    broken = [*_words_among(columns, kept, "number", number_like), *_numbers_as_text(kept)]
+    broken += _words_among(columns, kept, "date", date_like)
     yield from broken
-    constant = [name for name, of in read.items() if not of.kinds]
+    constant = [name for name, of in kept.items() if not of.kinds]
     if constant:
         text = "dropped, because they have the same value in every row: "
         yield Remark("constant", constant, text + listed(constant))
@@ -109,7 +109,7 @@ def remarks_on(
                 f"{listed(names)}: treated as text, because in dates such as {cell!r} {why}; write "
                 "them as 2021-12-31 to have them read as dates",
             )
-    certain = {name: of for name, of in read.items() if len(of.kinds) == 1}
+    certain = {name: of for name, of in kept.items() if len(of.kinds) == 1}
     yield from date_remarks({name: of.kind for name, of in certain.items()})
     known = {*short, *(name for remark in broken for name in remark.columns)}
     yield from _on_repeats({name: of for name, of in certain.items() if name not in known})
