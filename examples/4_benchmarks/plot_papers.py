@@ -3,7 +3,7 @@ Which threshold did a paper use?
 ================================
 
 A paper of 2006 prints balanced error rates of 70 experiments, and not how it set the threshold.
-looms repeated the experiments in twenty splits and stored the rates of several thresholds.
+looms repeated the experiments in ten splits and stored the rates of several thresholds.
 """
 
 # %%
