@@ -203,8 +203,9 @@ def all_scores(
     ----------
     weight : (n_samples,) weights for the scorers that take them, or None.
     """
-    weighted = [name for name in scorers if scorer_takes_weights(scorers[name])]
-    weighted = [] if weight is None else weighted
+    weighted: list[str] = []
+    if weight is not None:
+        weighted = [name for name, scorer in scorers.items() if scorer_takes_weights(scorer)]
     own = [name for name in weighted if not is_scikit_learns(scorers[name])]
     scores = {name: scorers[name](estimator, X, y, sample_weight=weight) for name in own}
     rest = {name: scorer for name, scorer in scorers.items() if name not in weighted}

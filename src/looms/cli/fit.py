@@ -201,10 +201,10 @@ def _kept(file: Path, certify: bool) -> Iterator[list[str]]:
 def _version_of(file: Path) -> tuple[int, int] | None:
     """What differs after a file was replaced; None if there is none."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bool:

@@ -128,9 +128,9 @@ class LocalScale:
         while True:
             ends = np.append(0, some.sum(axis=1).cumsum())
             near = sparse.csr_array((np.ones(ends[-1]), order[some], ends), shape=K.shape)
-            seen = some.sum(axis=1, keepdims=True) - (near @ self._membership).toarray()
-            taken = np.minimum(places, seen)
-            total += taken / np.maximum(seen, 1.0) * (near @ self._residuals)
+            n_seen = some.sum(axis=1, keepdims=True) - (near @ self._membership).toarray()
+            taken = np.minimum(places, n_seen)
+            total += taken / np.maximum(n_seen, 1.0) * (near @ self._residuals)
             places -= taken
             if not places.any():
                 return total

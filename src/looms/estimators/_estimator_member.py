@@ -26,7 +26,7 @@ from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import one_line
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._fit_routing import fit_arguments, ready
+from looms.estimators._fit_routing import all_parts, fit_arguments, ready
 from looms.estimators._folds import OUTER_FOLDS
 from looms.folds import fold_numbers
 from looms.held_out import HeldOut
@@ -61,8 +61,7 @@ def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]
 def _check_values(estimator: Any) -> None:
     """ValueError for a classifier without an output for each class."""
     if not any(hasattr(estimator, name) for name in _VALUES):
-        parts = (estimator, *estimator.get_params().values())
-        votes = any(isinstance(part, VotingClassifier) for part in parts)
+        votes = any(isinstance(part, VotingClassifier) for part in all_parts(estimator))
         remedy = "set voting='soft'" if votes else "leave it out"
         raise ValueError(
             f"{one_line(estimator)} has neither predict_proba nor decision_function: {remedy}."

@@ -99,13 +99,12 @@ def check_tuning(estimator: Any) -> None:
 
     It is fitted to some of the rows, where these numbers name others.
     """
-    parameters = estimator.get_params()
-    for part in (estimator, *parameters.values()):
+    for part in all_parts(estimator):
         if isinstance(part, BaseSearchCV) and not part.refit:
             raise ValueError(f"{one_line(estimator)} keeps no model of its search: set refit=True.")
-    for name, cv in parameters.items():
+    for name, cv in _splitters(estimator).items():
         given = isinstance(cv, Iterable) and not isinstance(cv, str)
-        if name.rpartition("__")[2] == "cv" and (given or isinstance(cv, _OF_GIVEN_ROWS)):
+        if given or isinstance(cv, _OF_GIVEN_ROWS):
             raise ValueError(
                 f"{one_line(estimator)} is tuned by splits of given rows, {name}, but is fitted to "
                 "some of the rows, where their numbers name others: give a number of folds or a "
@@ -138,15 +137,15 @@ def ready(estimator: Any) -> Iterator[Any]:
     By metadata routing if it is enabled and something in the estimator says whether it takes
     weights; or if groups reach what is tuned by them in no other way, with weights as by name.
     """
-    asked, decided = None, False
+    consumed, decided = None, False
     # Some have no routing, and RidgeCV and MultiTaskLasso a faulty one.
     with suppress(NotImplementedError, RecursionError, ValueError):
-        asked = get_routing_for_object(estimator).consumes("fit", ("sample_weight", "groups"))
-    if asked is not None and get_config()["enable_metadata_routing"]:
-        parts = (estimator, *estimator.get_params().values())
-        decided = any(_says_of_weights(part) for part in parts if isinstance(part, BaseEstimator))
+        consumed = get_routing_for_object(estimator).consumes("fit", ("sample_weight", "groups"))
+    if consumed is not None and get_config()["enable_metadata_routing"]:
+        parts = [part for part in all_parts(estimator) if isinstance(part, BaseEstimator)]
+        decided = any(map(_says_of_weights, parts))
     alone = _splits_groups(estimator) and not _names_of_groups(estimator)
-    by_groups = alone and "groups" in (asked or ())
+    by_groups = alone and "groups" in (consumed or ())
     with config_context(enable_metadata_routing=decided or by_groups):
         one = clone(estimator)
         if by_groups and not decided:
@@ -208,8 +207,18 @@ def _scoring(estimator: Any) -> Any:
 
 def _splits_groups(estimator: Any) -> bool:
     """True if the estimator, or one inside of it, is tuned by groups of rows."""
+    return any(map(splits_groups, _splitters(estimator).values()))
+
+
+def _splitters(estimator: Any) -> dict[str, Any]:
+    """What an estimator, and those inside of it, are tuned by, by the names of the parameters."""
     parameters = estimator.get_params().items()
-    return any(splits_groups(cv) for name, cv in parameters if name.rpartition("__")[2] == "cv")
+    return {name: cv for name, cv in parameters if name.rpartition("__")[2] == "cv"}
+
+
+def all_parts(estimator: Any) -> list[Any]:
+    """An estimator and the values of its parameters, those of estimators inside of it too."""
+    return [estimator, *estimator.get_params().values()]
 
 
 def _may_split_groups(cv: Any) -> bool:
