@@ -1,0 +1,266 @@
+"""Cells of columns with text: as they are written in a file, or typed.
+
+A cell means what it tells by itself, and by what the fit decided of its column: nothing here looks
+at other rows, but `Cells.all_numbers`, by which the fit decides.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import date
+from decimal import Decimal
+from functools import cached_property
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from looms._number_text import NUMBER, UNSIGNED
+from looms._optional import require
+from looms._typing import AnyArray
+
+#: Texts that stand for a missing value, without the blanks around them: those of pandas and
+#: pyarrow, the question mark of UCI's files, and the errors that spreadsheet programs write.
+GAPS = frozenset(
+    "? NA N/A n/a #N/A #NA NaN nan NAN Nan -NaN -nan NULL null None <NA> 1.#IND -1.#IND 1.#QNAN -1.#QNAN "
+    "#DIV/0! #VALUE! #REF! #NAME? #NUM! #NULL!".split()
+) | {"", "#N/A N/A"}
+#: Whole numbers up to this one are exact as floats.
+EXACT = 2**53
+#: Texts that are True or False, whatever their case.
+TRUTH = {"true": "True", "false": "False"}
+#: By decimal mark, numbers without thousands, and with thousands that the other mark separates.
+_PLAIN = {
+    mark: re.compile(rf"[+-]?(?:{UNSIGNED.replace(chr(92) + '.', f'[{mark}]')})") for mark in ".,"
+}
+_GROUPED = {mark: re.compile(pattern) for mark, pattern in NUMBER.items()}
+#: A number whose marks may separate thousands.
+_MAY_BE_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:[.,][0-9]{3})+")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_CODE = re.compile(r"0[0-9]+")
+_MIDNIGHT = re.compile(r"(\d{4,}-\d\d-\d\d)[T ]00:00:00(?:\.0+)?(?:\+00:00)?")
+
+
+class Marks(NamedTuple):
+    """Decimal mark of numbers in text, and their separator of thousands, empty for none."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+
+def is_written(column: Any) -> bool:
+    """True for cells as they are written in a file of text.
+
+    They are a column of pandas of the type ``ArrowDtype(pyarrow.large_string())``.
+    """
+    return str(getattr(column, "dtype", "")) == "large_string[pyarrow]"
+
+
+def text_of(cell: object) -> str:
+    """A cell as text without blanks around, the same whichever type a file gave it.
+
+    Whole numbers have no decimal point, as gaps turn integers into floats; a date at midnight has
+    no time.
+    """
+    if isinstance(cell, str):
+        return cell.strip()
+    if isinstance(cell, float | np.floating) and np.isfinite(cell) and cell == np.floor(cell):
+        return str(int(cell))
+    text = str(cell).strip()
+    midnight = _MIDNIGHT.fullmatch(text) if isinstance(cell, date | np.datetime64) else None
+    return midnight[1] if midnight else text
+
+
+def number_of(cell: object, marks: Marks, *, strict: bool = False) -> float:
+    """Number that a cell is, NaN if it is none.
+
+    Text that is no number by the marks is one by the other mark if it can mean nothing else, unless
+    the reading is ``strict``.
+    """
+    if not isinstance(cell, str):
+        is_number = isinstance(cell, Real | Decimal)
+        with suppress(OverflowError):
+            return float(cell) if is_number else math.nan  # type: ignore[arg-type]
+        return math.copysign(math.inf, cell)  # type: ignore[arg-type]
+    decimal, thousands = marks
+    if thousands and _GROUPED[decimal].fullmatch(cell):
+        return float(cell.replace(thousands, "").replace(decimal, "."))
+    if _PLAIN[decimal].fullmatch(cell):
+        return float(cell.replace(decimal, "."))
+    other = "," if decimal == "." else "."
+    if not strict and _PLAIN[other].fullmatch(cell) and not _MAY_BE_GROUPED.fullmatch(cell):
+        return float(cell.replace(other, "."))
+    return math.nan
+
+
+def is_rounded(cell: object) -> bool:
+    """True for a whole number that floats round."""
+    if isinstance(cell, str):
+        return _WHOLE.fullmatch(cell) is not None and is_rounded(int(cell))
+    whole = isinstance(cell, int | np.integer)
+    return whole and abs(int(cell)) > EXACT and int(float(cell)) != int(cell)  # type: ignore[arg-type, call-overload]
+
+
+def is_code(cell: object) -> bool:
+    """True for a whole number of two digits or more that begins with zero."""
+    return isinstance(cell, str) and _CODE.fullmatch(cell) is not None
+
+
+class Cells:
+    """Cells of a column that may hold text.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Cells as they are written, or a column of objects, text or categories.
+    """
+
+    def __init__(self, column: Any) -> None:
+        self.column = column
+        self.written = is_written(column)
+
+    @cached_property
+    def _arrow(self) -> Any:
+        """Written cells without blanks around, null for a gap."""
+        compute, arrow = require("pyarrow.compute", "Reading text"), require("pyarrow", "x")
+        cells = compute.utf8_trim_whitespace(self.column.array.__arrow_array__())
+        gaps = arrow.array(sorted(GAPS), arrow.large_string())
+        return compute.if_else(compute.is_in(cells, gaps), arrow.scalar(None, cells.type), cells)
+
+    @cached_property
+    def _coded(self) -> tuple[AnyArray, list[Any], list[str]]:
+        """Codes, different cells, and spellings of gaps."""
+        if self.written:
+            encoded = self._arrow.combine_chunks().dictionary_encode()
+            codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            return codes.astype(np.intp), encoded.dictionary.to_pylist(), []
+        pandas = require("pandas", "A table of mixed columns")
+        values = self.column.to_numpy(dtype=object)
+        codes, cells = pandas.factorize(values)
+        if len(set(map(type, values[codes >= 0]))) > 1:  # 1 and True are equal, their texts are not
+            known: dict[Any, int] = {}
+            pairs = zip(codes, values, strict=True)
+            codes = np.array(
+                [-1 if code < 0 else known.setdefault((type(v), v), len(known)) for code, v in pairs],
+                dtype=np.intp,
+            )
+            cells = [cell for _, cell in known]
+        place: dict[Any, int] = {}
+        gaps, new = [], np.full(len(cells) + 1, -1)  # the last is that of gaps
+        for k, cell in enumerate(cells):
+            cell = str(cell).strip() if isinstance(cell, str) else cell
+            if isinstance(cell, str) and cell in GAPS:
+                gaps.append(cell)
+            else:
+                new[k] = place.setdefault((type(cell), cell), len(place))
+        return new[codes], [cell for _, cell in place], gaps
+
+    @property
+    def codes(self) -> AnyArray:
+        """(n,) place of each cell in ``different``, -1 for a gap."""
+        return self._coded[0]
+
+    @property
+    def different(self) -> list[Any]:
+        """The different cells in the order of their first; text has no blanks around it."""
+        return self._coded[1]
+
+    @cached_property
+    def gaps(self) -> list[str]:
+        """Spellings of gaps, but for empty cells."""
+        if not self.written:
+            return [*filter(None, self._coded[2])]
+        compute = require("pyarrow.compute", "Reading text")
+        if self._arrow.null_count == 0:
+            return []
+        raw = self.column.array.__arrow_array__().filter(compute.is_null(self._arrow))
+        return [*filter(None, (text.strip() for text in raw.unique().to_pylist() if text))]
+
+    @property
+    def missing(self) -> AnyArray:
+        """(n,) True for gaps."""
+        if self.written:
+            nulls: AnyArray = self._arrow.is_null().to_numpy(zero_copy_only=False)
+            return nulls
+        return self.codes < 0
+
+    def by_cell(self, values: Any, dtype: Any = float) -> AnyArray:
+        """(n,) values of the cells from those of the different cells, NaN for a gap."""
+        out = np.empty(len(values) + 1, dtype=dtype)
+        out[:-1], out[-1] = values, np.nan
+        return out[self.codes]
+
+    def numbers(self, marks: Marks, *, strict: bool = False) -> AnyArray:
+        """(n,) numbers, NaN for gaps and for what is no number, as of `number_of`."""
+        floats = self._plain_numbers(marks) if self.written else None
+        if floats is None:
+            each = [number_of(cell, marks, strict=strict) for cell in self.different]
+            floats = self.by_cell(each)
+        return floats
+
+    def _plain_numbers(self, marks: Marks) -> AnyArray | None:
+        """Numbers of written cells with at most one mark, the decimal one; None if not all are."""
+        compute, arrow = require("pyarrow.compute", "Reading text"), require("pyarrow", "x")
+        cells = self._arrow
+        if marks.decimal == ",":
+            if compute.any(compute.match_substring(cells, ".")).as_py():
+                return None
+            cells = compute.replace_substring(cells, ",", ".")
+        with suppress(arrow.ArrowInvalid):
+            for some in (cells.slice(0, 8), cells):  # many cells of another type take long to fail
+                floats = compute.cast(some, arrow.float64())
+            if not compute.any(compute.is_nan(floats)).as_py():  # which cells like nan(x) are, too
+                values: AnyArray = floats.to_numpy(zero_copy_only=False)
+                return values
+        return None
+
+    def all_numbers(self, decimal: str) -> bool:
+        """True if all cells are numbers by a decimal mark; the other may separate thousands."""
+        if not self.written:
+            marks = Marks(decimal, "," if decimal == "." else ".")
+            return not np.isnan([number_of(c, marks, strict=True) for c in self.different]).any()
+        compute = require("pyarrow.compute", "Reading text")
+        first = self._arrow.drop_null().slice(0, 8).to_pylist()
+        if not all(_GROUPED[decimal].fullmatch(cell) for cell in first):
+            return False
+        if decimal == "." and self._plain_numbers(Marks()) is not None:
+            return bool(first)
+        match = compute.match_substring_regex(self._arrow, NUMBER[decimal])
+        return bool(first) and bool(compute.all(match).as_py())
+
+    def first(self, test: Any) -> tuple[int, Any] | None:
+        """Row and cell of the first cell that passes a test; None if none does."""
+        for k, cell in enumerate(self.different):
+            if test(cell):
+                return int((self.codes == k).argmax()), cell
+        return None
+
+    def first_with(self, mark: str) -> tuple[int, Any] | None:
+        """Row and cell of the first text with a mark."""
+        if self.written:
+            compute = require("pyarrow.compute", "Reading text")
+            has = compute.match_substring(self._arrow, mark)
+            row = compute.index(has, True).as_py()
+            return None if row < 0 else (row, self._arrow[row].as_py())
+        return self.first(lambda cell: isinstance(cell, str) and mark in cell)
+
+
+def marks_of(columns: Mapping[str, Cells], decimal: str | None) -> Marks:
+    """Marks of a table: the decimal comma if some column can be read as numbers only with it, and
+    none only with a point; thousands are separated by the other mark if it is in some number.
+    """
+    if decimal is None:
+        decimal = "."
+        with_comma = {n: c for n, c in columns.items() if c.first_with(",") is not None}
+        if any(c.all_numbers(",") and not c.all_numbers(".") for c in with_comma.values()):
+            only_point = (c.all_numbers(".") and not c.all_numbers(",") for c in columns.values())
+            decimal = "." if any(only_point) else ","
+        if decimal == ".":
+            return Marks()
+        numbers = [c for c in columns.values() if c.all_numbers(decimal)]
+        seen = any(c.first_with(".") for c in numbers)
+        return Marks(decimal, "." * seen)
+    return Marks(decimal, "," if decimal == "." else ".")
