@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -24,14 +24,15 @@ from looms._typing import AnyArray
 
 #: Texts that stand for a missing value, without the blanks around them: those of pandas and
 #: pyarrow, the question mark of UCI's files, and the errors that spreadsheet programs write.
-GAPS = frozenset(
-    "? NA N/A n/a #N/A #NA NaN nan NAN Nan -NaN -nan NULL null None <NA> 1.#IND -1.#IND 1.#QNAN -1.#QNAN "
-    "#DIV/0! #VALUE! #REF! #NAME? #NUM! #NULL!".split()
-) | {"", "#N/A N/A"}
+GAPS = {
+    *("", "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "NAN", "Nan", "-NaN"),
+    *("-nan", "NULL", "null", "None", "<NA>", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+    *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
+}
 #: Whole numbers up to this one are exact as floats.
 EXACT = 2**53
-#: Texts that are True or False, whatever their case.
-TRUTH = {"true": "True", "false": "False"}
+#: Texts that are True or False, in lower case.
+TRUTH = {"true": "True", "1": "True", "false": "False", "0": "False"}
 #: By decimal mark, numbers without thousands, and with thousands that the other mark separates.
 _PLAIN = {
     mark: re.compile(rf"[+-]?(?:{UNSIGNED.replace(chr(92) + '.', f'[{mark}]')})") for mark in ".,"
@@ -40,7 +41,8 @@ _GROUPED = {mark: re.compile(pattern) for mark, pattern in NUMBER.items()}
 #: A number whose marks may separate thousands.
 _MAY_BE_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:[.,][0-9]{3})+")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-_CODE = re.compile(r"0[0-9]+")
+#: A whole number of two digits or more that begins with zero, which is a code.
+CODE = "^0[0-9]+$"
 _MIDNIGHT = re.compile(r"(\d{4,}-\d\d-\d\d)[T ]00:00:00(?:\.0+)?(?:\+00:00)?")
 
 
@@ -49,6 +51,10 @@ class Marks(NamedTuple):
 
     decimal: str = "."
     thousands: str = ""
+
+
+#: How numbers are written where nothing tells.
+POINT = Marks()
 
 
 def is_written(column: Any) -> bool:
@@ -81,10 +87,12 @@ def number_of(cell: object, marks: Marks, *, strict: bool = False) -> float:
     the reading is ``strict``.
     """
     if not isinstance(cell, str):
-        is_number = isinstance(cell, Real | Decimal)
-        with suppress(OverflowError):
-            return float(cell) if is_number else math.nan  # type: ignore[arg-type]
-        return math.copysign(math.inf, cell)  # type: ignore[arg-type]
+        if isinstance(cell, bool) or not isinstance(cell, Real | Decimal):
+            return math.nan
+        try:
+            return float(cell)
+        except OverflowError:  # of a whole number
+            return math.inf
     decimal, thousands = marks
     if thousands and _GROUPED[decimal].fullmatch(cell):
         return float(cell.replace(thousands, "").replace(decimal, "."))
@@ -102,11 +110,6 @@ def is_rounded(cell: object) -> bool:
         return _WHOLE.fullmatch(cell) is not None and is_rounded(int(cell))
     whole = isinstance(cell, int | np.integer)
     return whole and abs(int(cell)) > EXACT and int(float(cell)) != int(cell)  # type: ignore[arg-type, call-overload]
-
-
-def is_code(cell: object) -> bool:
-    """True for a whole number of two digits or more that begins with zero."""
-    return isinstance(cell, str) and _CODE.fullmatch(cell) is not None
 
 
 class Cells:
@@ -142,11 +145,8 @@ class Cells:
         codes, cells = pandas.factorize(values)
         if len(set(map(type, values[codes >= 0]))) > 1:  # 1 and True are equal, their texts are not
             known: dict[Any, int] = {}
-            pairs = zip(codes, values, strict=True)
-            codes = np.array(
-                [-1 if code < 0 else known.setdefault((type(v), v), len(known)) for code, v in pairs],
-                dtype=np.intp,
-            )
+            for row in np.flatnonzero(codes >= 0):
+                codes[row] = known.setdefault((type(values[row]), values[row]), len(known))
             cells = [cell for _, cell in known]
         place: dict[Any, int] = {}
         gaps, new = [], np.full(len(cells) + 1, -1)  # the last is that of gaps
@@ -180,6 +180,11 @@ class Cells:
         return [*filter(None, (text.strip() for text in raw.unique().to_pylist() if text))]
 
     @property
+    def are_text(self) -> bool:
+        """True if no cell is of another type than text."""
+        return self.written or all(isinstance(cell, str) for cell in self.different)
+
+    @property
     def missing(self) -> AnyArray:
         """(n,) True for gaps."""
         if self.written:
@@ -195,17 +200,18 @@ class Cells:
 
     def numbers(self, marks: Marks, *, strict: bool = False) -> AnyArray:
         """(n,) numbers, NaN for gaps and for what is no number, as of `number_of`."""
-        floats = self._plain_numbers(marks) if self.written else None
+        floats = self._plain_numbers(marks.decimal) if self.written else None
         if floats is None:
             each = [number_of(cell, marks, strict=strict) for cell in self.different]
             floats = self.by_cell(each)
         return floats
 
-    def _plain_numbers(self, marks: Marks) -> AnyArray | None:
+    @lru_cache  # noqa: B019  (as long as the cells)
+    def _plain_numbers(self, decimal: str) -> AnyArray | None:
         """Numbers of written cells with at most one mark, the decimal one; None if not all are."""
         compute, arrow = require("pyarrow.compute", "Reading text"), require("pyarrow", "x")
         cells = self._arrow
-        if marks.decimal == ",":
+        if decimal == ",":
             if compute.any(compute.match_substring(cells, ".")).as_py():
                 return None
             cells = compute.replace_substring(cells, ",", ".")
@@ -226,41 +232,48 @@ class Cells:
         first = self._arrow.drop_null().slice(0, 8).to_pylist()
         if not all(_GROUPED[decimal].fullmatch(cell) for cell in first):
             return False
-        if decimal == "." and self._plain_numbers(Marks()) is not None:
+        if decimal == "." and self._plain_numbers(".") is not None:
             return bool(first)
         match = compute.match_substring_regex(self._arrow, NUMBER[decimal])
         return bool(first) and bool(compute.all(match).as_py())
 
-    def first(self, test: Any) -> tuple[int, Any] | None:
-        """Row and cell of the first cell that passes a test; None if none does."""
+    @property
+    def tells_comma(self) -> bool:
+        """True for numbers with a comma that is a decimal mark."""
+        by_comma = self.first_with(",") is not None and self.all_numbers(",")
+        return by_comma and not self.all_numbers(".")
+
+    @property
+    def tells_point(self) -> bool:
+        """True for numbers with a point that is a decimal mark."""
+        return self.all_numbers(".") and not self.all_numbers(",")
+
+    def first(self, test: Any) -> tuple[int, str] | None:
+        """Row and text of the first cell that passes a test; None if none does."""
         for k, cell in enumerate(self.different):
             if test(cell):
-                return int((self.codes == k).argmax()), cell
+                return int((self.codes == k).argmax()), text_of(cell)
         return None
 
-    def first_with(self, mark: str) -> tuple[int, Any] | None:
-        """Row and cell of the first text with a mark."""
+    def first_with(self, pattern: str) -> tuple[int, str] | None:
+        """Row and text of the first text in which a pattern is found."""
         if self.written:
             compute = require("pyarrow.compute", "Reading text")
-            has = compute.match_substring(self._arrow, mark)
-            row = compute.index(has, True).as_py()
+            row = compute.index(compute.match_substring_regex(self._arrow, pattern), True).as_py()
             return None if row < 0 else (row, self._arrow[row].as_py())
-        return self.first(lambda cell: isinstance(cell, str) and mark in cell)
+        return self.first(lambda cell: isinstance(cell, str) and re.search(pattern, cell))
 
 
-def marks_of(columns: Mapping[str, Cells], decimal: str | None) -> Marks:
-    """Marks of a table: the decimal comma if some column can be read as numbers only with it, and
-    none only with a point; thousands are separated by the other mark if it is in some number.
+def marks_of(columns: Sequence[Cells], decimal: str | None) -> Marks:
+    """Marks of a table, by its columns that may hold numbers in text.
+
+    The decimal mark is a comma if some column can be read as numbers only with it, and none only
+    with a point. The other mark separates thousands if some number has it, or if the decimal mark
+    is given.
     """
-    if decimal is None:
-        decimal = "."
-        with_comma = {n: c for n, c in columns.items() if c.first_with(",") is not None}
-        if any(c.all_numbers(",") and not c.all_numbers(".") for c in with_comma.values()):
-            only_point = (c.all_numbers(".") and not c.all_numbers(",") for c in columns.values())
-            decimal = "." if any(only_point) else ","
-        if decimal == ".":
-            return Marks()
-        numbers = [c for c in columns.values() if c.all_numbers(decimal)]
-        seen = any(c.first_with(".") for c in numbers)
-        return Marks(decimal, "." * seen)
-    return Marks(decimal, "," if decimal == "." else ".")
+    if decimal is not None:
+        return Marks(decimal, "," if decimal == "." else ".")
+    if not any(of.tells_comma for of in columns) or any(of.tells_point for of in columns):
+        return Marks()
+    in_thousands = any(of.all_numbers(",") and of.first_with("[.]") for of in columns)
+    return Marks(",", "." if in_thousands else "")

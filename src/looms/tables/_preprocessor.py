@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import (
     _check_n_features,
@@ -19,10 +19,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from looms._checks import check_count, check_known
+from looms._checks import check_count
 from looms._typing import AnyArray, Array, Matrix
 from looms.tables._columns import (
-    Column,
     check_names,
     columns_of,
     name_as_text,
@@ -30,7 +29,8 @@ from looms.tables._columns import (
     places_of,
     rows,
 )
-from looms.tables._kinds import KINDS, Kind, converted, read_column
+from looms.tables._decided import Columns, read_columns
+from looms.tables._kinds import Kind
 from looms.tables._remarks import (
     SERIOUS,
     Remark,
@@ -40,15 +40,8 @@ from looms.tables._remarks import (
     sentence,
     tells_rows_apart,
 )
-from looms.tables._state import packed_state, unpacked_state
-from looms.tables._transformers import PairScaler, SparseColumns
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-#: For functions whose steps make arrays, whatever scikit-learn's ``transform_output`` is.
-_as_arrays: Callable[[_F], _F] = config_context(transform_output="default")
 _NUMBERS = 1 << 20  # in the rows that are prepared at once
-#: Numbers by which booleans are also written.
-_BOOLEANS = {"0": "False", "1": "True"}
 
 
 class Parts(NamedTuple):
@@ -67,14 +60,15 @@ class Parts(NamedTuple):
 class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Matrix of scaled numbers, for a kernel, from a table of mixed columns with gaps.
 
-    Numbers and dates (as days) are scaled by `PairScaler`; a gap becomes the median, and is marked
-    in a feature of its own. Text, categories and booleans become one feature of zeros and ones per
-    value. Columns without two different values are dropped, and so are texts of which nearly every
-    row has its own, such as identifiers: they say nothing about new rows. A sparse matrix stays
-    sparse: columns of zeros are dropped, and the others divided by their largest absolute value.
+    Numbers and dates (as days) are centered, and scaled so that their variance is the share of row
+    pairs that differ; a gap becomes the median, and is marked in a feature of its own. Text,
+    categories and booleans become one feature of zeros and ones per value. Columns without two
+    different values are dropped, and so are texts of which nearly every row has its own, such as
+    identifiers: they say nothing about new rows. A sparse matrix stays sparse: columns of zeros are
+    dropped, and the others divided by their largest absolute value.
 
-    `fit` detects the kind of each column. A column of text holds dates if every cell is a date and
-    only one order of day and month is possible.
+    `fit` decides the kind of each column, as `Columns.of` does. Cells of new rows are read by
+    these, each by itself.
 
     Parameters
     ----------
@@ -82,19 +76,23 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Largest number of features for one column of categories. If a column has more values, the
         rarest share one feature, and values that `fit` did not meet belong to it too. Otherwise
         such a value is zero in all features of its column.
-    kinds : dict of str to str, default=None
+    kinds : mapping of str to str or Columns, default=None
         The columns to use, each with its kind, as in ``kinds_``; by default all are used, and
-        their kinds are detected. For refits to some rows of a table, pass ``kinds_`` of the whole
-        table. Otherwise a column with one cell that is no date becomes a column of dates if that
-        row is missing, and `transform` refuses the cell.
+        their kinds are decided by `fit`. For refits to some rows of a table, pass ``kinds_`` of the
+        whole table. Otherwise a column with one cell that is no date becomes a column of dates if
+        that row is missing, and `transform` refuses the cell.
+    decimal : {".", ","}, default=None
+        Decimal mark of numbers in text, as in `Columns.of`, unless ``kinds`` are `Columns`.
 
     Attributes
     ----------
-    kinds_ : dict of str to str
-        "number", "date", "day-first date", "month-first date" or "category" for each column that
-        is kept; empty for a sparse matrix.
+    kinds_ : Columns
+        Kind of each column that is kept, and how numbers are written in text; empty for a sparse
+        matrix.
     ranges_ : dict of str to list of two floats
         Least and largest value of each column of numbers or dates, dates as days since 1970.
+    medians_, means_, scales_ : ndarray of shape (n_numbers,)
+        Of the columns of numbers and dates: value for gaps, mean, and divisor.
     columns_ : ndarray of str
         For each feature, the name of the column that it was made from.
     remarks_ : tuple of str
@@ -117,20 +115,34 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> table = pd.DataFrame({"size": [1, 2, None], "color": ["red", "blue", "red"]})
     >>> prepare = TablePreprocessor().fit(table)
     >>> prepare.kinds_
-    {'size': 'number', 'color': 'category'}
+    Columns({'size': 'number', 'color': 'category'})
     >>> prepare.get_feature_names_out().tolist()
     ['size', 'size is missing', 'color = blue', 'color = red']
     >>> prepare.transform(pd.DataFrame({"color": ["green"], "size": [1.5]})).round(3).tolist()
     [[0.0, 0.0, 0.0, 0.0]]
     """
 
-    kinds_: dict[str, Kind]
+    kinds_: Columns
     ranges_: dict[str, list[float]]
+    medians_: AnyArray
+    means_: AnyArray
+    scales_: AnyArray
+    #: Places of the columns of numbers that have gaps.
+    _marked: AnyArray
+    #: Of each category, the values with a feature, None for gaps, and those that share one.
+    _values: dict[str, list[str | None]]
+    _rare: dict[str, list[str | None]]
+    #: Columns of a sparse matrix that are kept.
+    _kept: AnyArray
     _found: list[Any]
-    _steps: dict[str, Any]
 
-    def __init__(self, max_categories: int = 40, kinds: Mapping[str, Kind] | None = None) -> None:
-        self.max_categories, self.kinds = max_categories, kinds
+    def __init__(
+        self,
+        max_categories: int = 40,
+        kinds: Mapping[str, Kind] | None = None,
+        decimal: str | None = None,
+    ) -> None:
+        self.max_categories, self.kinds, self.decimal = max_categories, kinds, decimal
 
     def fit(
         self, X: Any, y: object = None, ranges: Mapping[str, list[float]] | None = None
@@ -216,39 +228,36 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names : ndarray of str
             One name for each column of the matrix.
         """
-        return np.array([name for _, name, _ in features_made(self)], dtype=object)
+        return np.array([name for name, _ in features_made(self)], dtype=object)
 
     @property
     def columns_(self) -> AnyArray:
         """For each feature, the name of the column that it was made from."""
-        return np.array([column for *_, column in features_made(self)], dtype=object)
+        return np.array([column for _, column in features_made(self)], dtype=object)
 
     @property
     def remarks_(self) -> tuple[str, ...]:
         """Sentences on columns that may be other than they look."""
         return tuple(sentence(remark) for remark in remarks_in(self))
 
-    def _named(self) -> tuple[list[str], list[str]]:
-        """Names of the columns of numbers and dates, and of the categories."""
-        categories = [name for name, kind in self.kinds_.items() if kind == "category"]
-        return [name for name in self.kinds_ if name not in categories], categories
-
-    @_as_arrays
     def _fit(self, X: Any, ranges: Mapping[str, list[float]]) -> Parts | Matrix:
-        """Parts of a table, to which the steps are fitted."""
+        """Parts of a table, to which the features are fitted."""
         check_count(self.max_categories, "max_categories")
         if sparse.issparse(X):
             return self._fit_sparse(X)
         X = rows(X)
         names = names_in(X)
         place = places_of(names, X.shape[1])
-        given = self._given(list(place))
+        given: Any = self.kinds
+        if given is not None and not isinstance(given, Columns):
+            given = Columns({name_as_text(name): kind for name, kind in given.items()})
+        check_names(list(given or ()), place)
         chosen = list(given or place)
         columns = dict(zip(chosen, columns_of(X, [place[name] for name in chosen]), strict=True))
-        read = {name: read_column(of, name, given.get(name)) for name, of in columns.items()}
-        unlike = [name for name, of in read.items() if name not in given and tells_rows_apart(of)]
-        kinds = {name: of.kind for name, of in read.items() if of.kinds and name not in unlike}
-        if not kinds:
+        decided, read = read_columns(columns, given or None, self.decimal)
+        unlike = [] if given else [name for name, of in read.items() if tells_rows_apart(of)]
+        kept = [name for name, of in read.items() if of.varies and name not in unlike]
+        if not kept:
             which = " in its one sample" if X.shape[0] == 1 else ""
             which += " that several rows share" if unlike else ""
             raise ValueError(
@@ -256,11 +265,12 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "learn from"
             )
         self._set_columns(X.shape[1], names)
-        self.kinds_ = kinds
-        self._found = [tuple(remark) for remark in remarks_on(columns, read, unlike)]
-        parts = self._joined({name: read[name].values for name in self.kinds_}, X.shape[0])
-        self._fit_steps(parts)
-        own = zip(self._named()[0], parts.numbers.T, strict=True)
+        self.kinds_ = decided.only(kept)
+        self._found = [tuple(each) for each in remarks_on(columns, read, unlike, decided)]
+        parts = self._joined({name: read[name].values for name in kept}, X.shape[0])
+        self._fit_numbers(parts.numbers)
+        self._fit_categories(parts.texts)
+        own = zip(self.kinds_.numbers, parts.numbers.T, strict=True)
         self.ranges_ = {
             name: list(ranges.get(name, (float(np.nanmin(of)), float(np.nanmax(of)))))
             for name, of in own
@@ -274,126 +284,122 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _given(self, names: Sequence[str]) -> Mapping[str, Kind]:
-        """``kinds``, checked against the names of the columns."""
-        given = {name_as_text(name): kind for name, kind in (self.kinds or {}).items()}
-        for name, kind in given.items():
-            check_known(kind, f"kind of {name!r}", KINDS)
-        check_names(list(given), names)
-        return given
-
     def _fit_sparse(self, X: Matrix) -> Matrix:
-        columns = SparseColumns()
-        kept = columns.fit_transform(X)
-        self._set_columns(columns.n_features_in_, None)
-        self.kinds_, self.ranges_, self._found = {}, {}, []
-        self._steps = {"columns": columns, "scale": MaxAbsScaler().fit(kept)}
+        X = self._checked_sparse(X)
+        self._kept = np.unique(X.indices[X.data != 0])
+        if not len(self._kept):
+            raise ValueError("every value of the table is zero: there is nothing to learn from")
+        self._set_columns(X.shape[1], None)
+        self.kinds_, self.ranges_, self._found = Columns({}), {}, []
+        kept = self._columns_kept(X)
+        self.scales_ = np.maximum.reduceat(abs(kept.tocsc()).data, kept.tocsc().indptr[:-1])
         return kept
 
-    def _fit_steps(self, parts: Parts) -> None:
-        self._steps = {}
-        if parts.numbers.shape[1]:
-            impute = SimpleImputer(strategy="median")
-            filled = impute.fit_transform(parts.numbers)
-            gaps = MissingIndicator(features="missing-only", error_on_new=False)
-            self._steps |= {
-                "impute": impute,
-                "scale": PairScaler().fit(filled),
-                "gaps": gaps.fit(parts.numbers),
-            }
-        if parts.texts.shape[1]:
-            encode = OneHotEncoder(
-                handle_unknown="infrequent_if_exist",
-                max_categories=self.max_categories,
-                sparse_output=False,
-            )
-            self._steps["encode"] = encode.fit(parts.texts)
+    def _fit_numbers(self, numbers: Array) -> None:
+        gaps = np.isnan(numbers)
+        self._marked = np.flatnonzero(gaps.any(axis=0))
+        self.medians_ = np.array([np.nanmedian(column) for column in numbers.T])
+        filled = np.where(gaps, self.medians_, numbers) if len(self._marked) else numbers
+        self.means_, self.scales_ = pair_scales(filled)
 
-    @_as_arrays
+    def _fit_categories(self, texts: AnyArray) -> None:
+        """Values of the categories, in order; the rarest of very many share a feature."""
+        self._values, self._rare = {}, {}
+        for name, column in zip(self.kinds_.categories, texts.T, strict=True):
+            counts = Counter(text if isinstance(text, str) else None for text in column)
+            values = [*sorted(text for text in counts if text is not None)]
+            values += [None] * (None in counts)
+            n_rare = len(values) - self.max_categories + 1
+            rarest = np.argsort([counts[each] for each in values], kind="stable")[:n_rare]
+            rare = {values[k] for k in rarest} if n_rare > 1 else set()
+            self._values[name] = [each for each in values if each not in rare]
+            self._rare[name] = [each for each in values if each in rare]
+
     def _parts(self, X: Any) -> Parts | Matrix:
         """Parts of any rows."""
         check_is_fitted(self)
-        if "columns" in self._steps:
+        if not self.kinds_:
             X = X if sparse.issparse(X) else sparse.csr_array(check_array(X, dtype=np.float64))
-            kept: Matrix = self._steps["columns"].transform(X)
-            return kept
+            _check_n_features(self, X, reset=False)
+            return self._columns_kept(self._checked_sparse(X))
         if sparse.issparse(X):
             raise TypeError(
                 "the preprocessor was fitted to a table that is not sparse: give such a table, or "
                 "fit it to a sparse matrix"
             )
         X = rows(X)
-        named, given_names = getattr(self, "feature_names_in_", None), names_in(X)
-        if named is not None and given_names is not None:
-            check_names(list(self.kinds_), given_names)
-            named = given_names
-        elif named is not None and [*named] == [*map(str, range(len(named)))]:
+        names, given = getattr(self, "feature_names_in_", None), names_in(X)
+        if names is not None and given is not None:
+            names = given
+        elif names is not None and [*names] == [*map(str, range(len(names)))]:
             _check_n_features(self, X, reset=False)  # pandas' names of columns without any
         else:
             validate_data(self, X, reset=False, skip_check_array=True)
-        place = places_of(named, X.shape[1])
-        columns: list[Column] = columns_of(X, [place[name] for name in self.kinds_])
-        given = zip(self.kinds_.items(), columns, strict=True)
-        values = {name: converted(column, name, kind) for (name, kind), column in given}
-        for name in self._booleans():
-            values[name] = np.array([_BOOLEANS.get(text, text) for text in values[name]], object)
-        return self._joined(values, X.shape[0])
+        return self._joined(self.kinds_.read_at(X, names), X.shape[0])
 
-    def _booleans(self) -> Iterator[str]:
-        """Names of the columns whose values were all True or False."""
-        categories = self._named()[1]
-        known = self._steps["encode"].categories_ if categories else []
-        for name, texts in zip(categories, known, strict=True):
-            if {text for text in texts if isinstance(text, str)} <= set(_BOOLEANS.values()):
-                yield name
+    def _checked_sparse(self, X: Any) -> Matrix:
+        return check_array(X, accept_sparse="csr", ensure_all_finite=False, dtype=np.float64)
+
+    def _columns_kept(self, X: Matrix) -> Matrix:
+        """Columns of a sparse matrix that are kept; in the time of the stored values."""
+        places = np.searchsorted(self._kept, X.indices)
+        places[places == len(self._kept)] = 0
+        kept = self._kept[places] == X.indices
+        pointers = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+        parts = X.data[kept], places[kept].astype(np.int32), pointers.astype(np.int32)
+        return type(X)(parts, shape=(X.shape[0], len(self._kept)))
 
     def _joined(self, values: Mapping[str, AnyArray], n_rows: int) -> Parts:
         """Columns of floats and of texts, each column contiguous."""
-        numbers, categories = self._named()
-        floats, texts = (
-            np.empty((len(numbers), n_rows)),
-            np.empty((len(categories), n_rows), object),
-        )
+        numbers, categories = self.kinds_.numbers, self.kinds_.categories
+        floats = np.empty((len(numbers), n_rows))
+        texts = np.empty((len(categories), n_rows), object)
         for k, name in enumerate(numbers):
             floats[k] = values[name]
         for k, name in enumerate(categories):
             texts[k] = values[name]
         return Parts(floats.T, texts.T)
 
-    @_as_arrays
     def _matrix(self, parts: Parts | Matrix) -> Matrix:
         """Matrix of parts."""
-        steps = self._steps
         if not isinstance(parts, Parts):
-            scaled: Matrix = steps["scale"].transform(parts)
+            scaled: Matrix = parts @ sparse.diags_array(1.0 / self.scales_, format="csr")
             return scaled
-
-        def some(places: slice) -> Array:
-            blocks = []
-            if "scale" in steps:
-                numbers = parts.numbers[places]
-                blocks.append(steps["scale"].transform(steps["impute"].transform(numbers)))
-                blocks.append(steps["gaps"].transform(numbers))
-            if "encode" in steps:
-                blocks.append(steps["encode"].transform(parts.texts[places]))
-            return np.hstack(blocks, dtype=float)
-
         n, width = len(parts.numbers), sum(part.shape[1] for part in parts)
-        first, *others = gen_batches(n, max(1, _NUMBERS // width)) if n else [slice(None)]
-        block = some(first)
-        if not others:
-            return block
-        matrix = np.empty((n, block.shape[1]))
-        matrix[first] = block
-        for each in others:
-            matrix[each] = some(each)
+        matrix = np.empty((n, len(self.columns_)))
+        for some in gen_batches(n, max(1, _NUMBERS // width)) if n else ():
+            self._write(Parts(*(part[some] for part in parts)), matrix[some])
         return matrix
 
+    def _write(self, parts: Parts, matrix: Array) -> None:
+        """Features of some rows, written to their matrix."""
+        gaps = np.isnan(parts.numbers)
+        filled = np.where(gaps, self.medians_, parts.numbers)
+        n, n_marked = filled.shape[1], len(self._marked)
+        matrix[:, :n] = (filled - self.means_) / self.scales_
+        matrix[:, n : n + n_marked] = gaps[:, self._marked]
+        start, rows_ = n + n_marked, np.arange(len(matrix))
+        matrix[:, start:] = 0.0
+        for name, texts in zip(self.kinds_.categories, parts.texts.T, strict=True):
+            values, rare = self._values[name], self._rare[name]
+            place = {value: k for k, value in enumerate(values)}
+            other = len(values) if rare else -1
+            found = [place.get(text if isinstance(text, str) else None, other) for text in texts]
+            at = np.array(found, dtype=np.intp)
+            known = at >= 0
+            matrix[rows_[known], start + at[known]] = 1.0
+            start += len(values) + bool(rare)
+
     def __getstate__(self) -> dict[str, Any]:
-        return packed_state(super().__getstate__())
+        """State with the columns as one text, whatever their number."""
+        state = dict(super().__getstate__())
+        held = {name: state.pop(name) for name in _HELD & state.keys()}
+        return state | {"_columns": json.dumps(held, default=_plain)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(unpacked_state(state))
+        held = json.loads(state.get("_columns", "{}"))
+        state = {name: value for name, value in state.items() if name != "_columns"}
+        super().__setstate__(state | {name: _made(name, value) for name, value in held.items()})
 
     def __sklearn_tags__(self) -> Any:
         """Tags of a transformer of tables with text and gaps, or of sparse matrices."""
@@ -401,6 +407,53 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
+
+
+#: Attributes that a state holds as text.
+_HELD = {"kinds", "kinds_", "ranges_", "feature_names_in_", "_found", "_values", "_rare"}
+
+
+def _plain(value: Any) -> Any:
+    """Columns and names as JSON has them."""
+    if isinstance(value, Columns):
+        return [dict(value), value.decimal, value.thousands]
+    return dict(value) if isinstance(value, Mapping) else value.tolist()
+
+
+def _made(name: str, value: Any) -> Any:
+    """The attribute that JSON held."""
+    if name == "feature_names_in_":
+        return np.array(value, dtype=object)
+    if name == "_found":
+        return [tuple(each) for each in value]
+    return Columns(*value) if isinstance(value, list) else value
+
+
+def pair_scales(numbers: Array) -> tuple[Array, Array]:
+    """Mean and scale of columns without gaps.
+
+    Divided by its scale, the variance of a column is the share of row pairs that differ. Numbers
+    without ties get unit variance. A column in which most rows agree, such as a count that is
+    mostly zero, gets less, like the zeros and ones of a rare category. With unit variance its few
+    other values would be farther from all rows than any value of other columns.
+
+    Parameters
+    ----------
+    numbers : (n_samples, n_columns) numbers.
+
+    Examples
+    --------
+    >>> X = np.column_stack([[3.0, 4.0, 5.0, 6.0], [0.0, 0.0, 0.0, 1.0]])
+    >>> means, scales = pair_scales(X)
+    >>> ((X - means) / scales).var(axis=0).round(12)  # in 3 of 6 pairs, the second differs
+    array([1. , 0.5])
+    """
+    if not numbers.shape[1]:
+        return np.empty(0), np.empty(0)
+    standard, n_pairs = StandardScaler().fit(numbers), max(len(numbers) * (len(numbers) - 1), 1)
+    counts = [np.unique(column, return_counts=True)[1] for column in numbers.T]
+    share = 1.0 - np.array([each @ (each - 1) for each in counts]) / n_pairs
+    return standard.mean_, standard.scale_ / np.sqrt(np.where(share > 0, share, 1.0))
 
 
 def fitted_matrix(preprocessor: TablePreprocessor, X: Any) -> Matrix:
@@ -444,27 +497,21 @@ def identifiers_in(preprocessor: TablePreprocessor, remark: Remark, n_rows: int)
 def places_of_gaps(preprocessor: TablePreprocessor) -> dict[str, int]:
     """Place of the feature that marks the gaps of a column, by column."""
     made = enumerate(features_made(preprocessor))
-    return {column: k for k, (_, name, column) in made if name == f"{column} is missing"}
+    return {column: k for k, (name, column) in made if name == f"{column} is missing"}
 
 
-def features_made(preprocessor: TablePreprocessor) -> Iterator[tuple[str, str, str]]:
-    """Step, name and column of every feature that a preprocessor makes."""
+def features_made(preprocessor: TablePreprocessor) -> Iterator[tuple[str, str]]:
+    """Name and column of every feature that a preprocessor makes."""
     check_is_fitted(preprocessor)
-    steps = preprocessor._steps
-    if "columns" in steps:
-        yield from (("scale", name, name) for name in steps["columns"].get_feature_names_out())
+    columns = preprocessor.kinds_
+    if not columns:
+        yield from ((f"x{k}", f"x{k}") for k in preprocessor._kept)
         return
-    numbers, categories = preprocessor._named()
-    yield from (("scale", name, name) for name in numbers)
-    marked = steps["gaps"].features_ if numbers else ()
-    yield from (("gaps", f"{numbers[k]} is missing", numbers[k]) for k in marked)
-    if not categories:
-        return
-    rare = getattr(steps["encode"], "infrequent_categories_", [None] * len(categories))
-    for column, values, few in zip(categories, steps["encode"].categories_, rare, strict=True):
+    numbers = columns.numbers
+    yield from ((name, name) for name in numbers)
+    yield from ((f"{numbers[k]} is missing", numbers[k]) for k in preprocessor._marked)
+    for name, values in preprocessor._values.items():
         for value in values:
-            if few is None or value not in few:
-                missing = not isinstance(value, str)
-                yield "encode", f"{column} is missing" if missing else f"{column} = {value}", column
-        if few is not None:
-            yield "encode", f"{column} is rare", column
+            yield f"{name} is missing" if value is None else f"{name} = {value}", name
+        if preprocessor._rare[name]:
+            yield f"{name} is rare", name

@@ -12,8 +12,10 @@ from looms._number_text import UNSIGNED, number_like
 from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms._words import listed, row_name
+from looms.tables._cells import CODE
 from looms.tables._columns import Column
-from looms.tables._kinds import Read, date_like
+from looms.tables._decided import Columns
+from looms.tables._kinds import CATEGORIES, Read, date_like
 
 #: With fewer rows, different values are not a sign of an identifier.
 _FEWEST_ROWS = 20
@@ -63,8 +65,8 @@ class Remark(NamedTuple):
 
     Attributes
     ----------
-    topic : "words", "constant", "identifiers of rows", "unclear", "dates", "identifiers",
-        "repeated" or "time".
+    topic : "words", "codes", "marks", "gaps", "constant", "identifiers of rows", "unclear",
+        "dates", "identifiers", "repeated" or "time".
     columns : names of the columns.
     text : the sentence, without the advice for its topic.
     """
@@ -80,17 +82,25 @@ def sentence(remark: Remark, advice: Mapping[str, str] = ADVICE) -> str:
 
 
 def remarks_on(
-    columns: Mapping[str, Column], read: Mapping[str, Read], unlike: list[str]
+    columns: Mapping[str, Column], read: Mapping[str, Read], unlike: list[str], decided: Columns
 ) -> Iterator[Remark]:
-    """Remarks on the columns of a table, as they were given and as they were read.
+    """Remarks on the columns of a table, as they were given, read and decided.
 
     Those of ``unlike``, which tell rows apart, are dropped.
     """
-    kept = {name: of for name, of in read.items() if name not in unlike}
-    broken = [*_words_among(columns, kept, "number", number_like), *_numbers_as_text(kept)]
-    broken += _words_among(columns, kept, "date", date_like)
+    yield from _on_signs(columns, read)
+    yield from _on_marks(columns, read, decided)
+    gaps = {spelled: None for of in read.values() for spelled in of.gaps}
+    if gaps:
+        names = [name for name, of in read.items() if of.gaps]
+        are = "is read as a gap" if len(gaps) == 1 else "are read as gaps"
+        yield Remark("gaps", names, f"{listed(gaps)} {are}, in {listed(names)}")
+    kept = {name: of for name, of in read.items() if of.varies and name not in unlike}
+    plain = {name: of for name, of in kept.items() if of.sign is None}
+    broken = [*_words_among(columns, plain, "number", _number_like), *_numbers_as_text(plain)]
+    broken += _words_among(columns, plain, "date", date_like)
     yield from broken
-    constant = [name for name, of in kept.items() if not of.kinds]
+    constant = [n for n, of in read.items() if n not in unlike and not of.varies]
     if constant:
         text = "dropped, because they have the same value in every row: "
         yield Remark("constant", constant, text + listed(constant))
@@ -113,6 +123,40 @@ def remarks_on(
     yield from date_remarks({name: of.kind for name, of in certain.items()})
     known = {*short, *(name for remark in broken for name in remark.columns)}
     yield from _on_repeats({name: of for name, of in certain.items() if name not in known})
+
+
+def _on_signs(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
+    """Columns that look like numbers and are none: codes, identifiers, unclear marks."""
+    whys = {
+        "code": "begins with 0, so these are codes",
+        "rounded": "has more digits than a float holds",
+        "mark": "may have a decimal mark or a separator of thousands; choose by decimal=..., a "
+        "comma or a point",
+    }
+    for topic, why in whys.items():
+        signs = {name: of.sign for name, of in read.items() if of.sign and of.sign[0] == topic}
+        if signs:
+            name, (_, row, cell) = next(iter(signs.items()))
+            where = row_name(columns[name], row)
+            text = f"{listed(signs)}: treated as text, because {cell!r} in {where} {why}"
+            yield Remark("codes" if topic == "code" else "words", [*signs], text)
+
+
+def _on_marks(
+    columns: Mapping[str, Column], read: Mapping[str, Read], decided: Columns
+) -> Iterator[Remark]:
+    """The decimal comma, and columns of numbers all of whose points may be something else."""
+    if decided.decimal == ",":
+        yield Remark("marks", [], "numbers are read with a decimal comma")
+    for name, of in read.items():
+        if of.sign and of.sign[0] == "doubt":
+            _, row, cell = of.sign
+            other = "separates thousands" if decided.decimal == "." else "is a decimal mark"
+            text = (
+                f"column {name!r} has {cell!r} in {row_name(columns[name], row)}, which is read as "
+                f"{of.values[row]:g}; if the point {other}, set decimal=..."
+            )
+            yield Remark("marks", [name], text)
 
 
 def date_remarks(kinds: Mapping[str, str]) -> Iterator[Remark]:
@@ -167,6 +211,12 @@ def _words_among(
     )
 
 
+def _number_like(texts: AnyArray) -> AnyArray:
+    """True for texts that a person may read as a number, and not as a code."""
+    codes = [re.fullmatch(CODE, text) is not None for text in texts]
+    return number_like(texts) & ~np.array(codes, dtype=bool)
+
+
 def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns of text all of whose cells are numbers to a person, and no codes.
 
@@ -208,7 +258,7 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
         elif (
             len(n_of) > (_FEW_PERSONS if _PERSON.fullmatch(name) else _FEW_VALUES)
             and n_of[n_of > 1].sum() > len(codes) / 2
-            and (of.kind == "category" or is_called_identifier(name) or _in_blocks(codes))
+            and (of.kind in CATEGORIES or is_called_identifier(name) or _in_blocks(codes))
         ):
             repeated.append(name)
     if alike:
@@ -252,7 +302,7 @@ def is_called_identifier(name: str) -> bool:
 
 def tells_rows_apart(of: Read) -> bool:
     """True for a column of texts, few of them numbers, of which nearly every row has its own."""
-    if of.kind != "category" or of.codes is None or len(of.codes) < _FEWEST_ROWS:
+    if of.kind not in CATEGORIES or of.codes is None or len(of.codes) < _FEWEST_ROWS:
         return False
     present, firsts = np.unique(of.codes[of.codes >= 0], return_index=True)
     n_cells, texts = np.count_nonzero(of.codes >= 0), of.values[of.codes >= 0][firsts]

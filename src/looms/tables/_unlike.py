@@ -64,15 +64,13 @@ class Unlike:
 
     def __init__(self, preprocessor: TablePreprocessor) -> None:
         self.n_rows, self._preprocessor = 0, preprocessor
-        self._numbers, self._categories = preprocessor._named()
+        self._numbers = preprocessor.kinds_.numbers
         self._valued: dict[str, bool] = dict.fromkeys(preprocessor.kinds_, False)
         self._far = {name: _Far(hashlib.sha256()) for name in self._numbers}
         self._foreign: dict[str, tuple[int, object]] = {}
-        encoder = preprocessor._steps.get("encode")
-        known = [] if encoder is None else encoder.categories_
         self._known = {
-            name: {text for text in texts if isinstance(text, str)}
-            for name, texts in zip(self._categories, known, strict=True)
+            name: {*preprocessor._values[name], *preprocessor._rare[name]} - {None}
+            for name in preprocessor.kinds_.categories
         }
 
     def add(self, X: Any) -> Matrix:
@@ -102,7 +100,7 @@ class Unlike:
         if isinstance(parts, Parts):
             for name, values in zip(self._numbers, parts.numbers.T, strict=True):
                 self._add_numbers(name, values)
-            for name, texts in zip(self._categories, parts.texts.T, strict=True):
+            for name, texts in zip(self._known, parts.texts.T, strict=True):
                 self._add_texts(name, texts)
         return parts
 

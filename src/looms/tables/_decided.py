@@ -1,0 +1,232 @@
+"""The columns of a table, decided once by the rows of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from looms._checks import check_known
+from looms._optional import require
+from looms._typing import AnyArray
+from looms.tables._cells import Marks, marks_of
+from looms.tables._columns import Column, check_names, columns_of, names_in, places_of, rows
+from looms.tables._kinds import (
+    CATEGORIES,
+    DATES,
+    KINDS,
+    Kind,
+    Read,
+    cells_of,
+    converted,
+    read_column,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Columns(Mapping[str, Kind]):
+    """Kinds of the columns of a table, and how numbers are written in it.
+
+    They are decided once, by the rows of a fit (`of`). Cells of new rows are then read one by one,
+    by `read`, so that what a cell means depends neither on its neighbors nor on the format of the
+    file.
+
+    Parameters
+    ----------
+    kinds : mapping of str to str
+        "number", "date", "day-first date", "month-first date", "truth" or "category" of each
+        column.
+    decimal : {".", ","}, default="."
+        Decimal mark of numbers in text.
+    thousands : {"", ".", ","}, default=""
+        Separator of their thousands; by default they have none.
+
+    Raises
+    ------
+    ValueError
+        If a kind or a mark is none of these.
+
+    Notes
+    -----
+    Text is of two types. Cells as they are written in a file, which `looms.datasets` gives as
+    pandas columns of the type ``ArrowDtype(pyarrow.large_string())``, are numbers if all of them
+    are. Other text, such as that of a data frame or a Parquet file, is a category, or dates. Both
+    hold gaps: empty text, ``?``, ``NA``, ``NULL`` and the like.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = Columns.of(pd.DataFrame({"size": [1, 2, None], "ward": ["01", "NA", "A3"]}))
+    >>> dict(columns)
+    {'size': 'number', 'ward': 'category'}
+    >>> columns.read(pd.DataFrame({"ward": ["01"], "size": ["2.5"]}))
+    {'size': array([2.5]), 'ward': array(['01'], dtype=object)}
+    """
+
+    decimal: str
+    thousands: str
+    _kinds: dict[str, Kind]
+
+    def __init__(self, kinds: Mapping[str, Kind], decimal: str = ".", thousands: str = "") -> None:
+        for name, kind in kinds.items():
+            check_known(kind, f"kind of {name!r}", KINDS)
+        check_known(decimal, "decimal", (".", ","))
+        check_known(thousands, "thousands", ("", "," if decimal == "." else "."))
+        self._kinds, self.decimal, self.thousands = dict(kinds), decimal, thousands
+
+    @classmethod
+    def of(cls, X: Any, decimal: str | None = None) -> Columns:
+        """Columns of a table, decided by its rows.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or ndarray, (n_samples, n_columns)
+            The rows. Columns without names are called x0, x1, and so on.
+        decimal : {".", ","}, default=None
+            Decimal mark of numbers in text; the other mark may separate thousands. By default a
+            comma if some column can be read as numbers only with it, and none only with a point.
+
+        Returns
+        -------
+        columns : Columns
+            All columns of the table.
+
+        Raises
+        ------
+        ValueError
+            If a column holds infinite numbers, or neither numbers, dates, text nor booleans.
+        """
+        X = rows(X)
+        place = places_of(names_in(X), X.shape[1])
+        columns = dict(zip(place, columns_of(X, [*place.values()]), strict=True))
+        return read_columns(columns, decimal=decimal)[0]
+
+    @property
+    def _marks(self) -> Marks:
+        return Marks(self.decimal, self.thousands)
+
+    def read(self, X: Any) -> dict[str, AnyArray]:
+        """Values of the columns of any rows.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or ndarray, (n_samples, n_columns)
+            A table with these columns, in any order; others are ignored. Cells may be text or
+            typed.
+
+        Returns
+        -------
+        values : dict of ndarray of shape (n_samples,)
+            Floats of numbers, and of dates as days since 1970; text of the others; NaN for gaps.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, or a cell is of another kind than its column: the message has
+            the column and the row.
+        """
+        X = rows(X)
+        return self.read_at(X, names_in(X))
+
+    def read_at(self, X: Any, names: Sequence[str] | None) -> dict[str, AnyArray]:
+        """Values of the columns of rows whose columns have these names, as in `read`."""
+        place = places_of(names, X.shape[1])
+        check_names([*self], place)
+        columns: list[Column] = columns_of(X, [place[name] for name in self])
+        given = zip(self.items(), columns, strict=True)
+        return {name: converted(column, name, kind, self._marks) for (name, kind), column in given}
+
+    def typed(self, X: Any) -> pd.DataFrame:
+        """Rows with types, for other libraries.
+
+        Parameters
+        ----------
+        X : table
+            As in `read`.
+
+        Returns
+        -------
+        typed : pandas.DataFrame
+            Floats, times, booleans and text, with pandas' missing values, and the index of ``X``.
+
+        Raises
+        ------
+        ValueError
+            As in `read`.
+        """
+        pandas = require("pandas", "Columns.typed")
+        typed: dict[str, Any] = self.read(X)
+        for name, values in typed.items():
+            if self[name] in DATES:
+                days = np.where(np.isnan(values), 0.0, values)
+                typed[name] = np.round(days * 86_400_000_000).astype("M8[us]")
+                typed[name][np.isnan(values)] = np.datetime64("NaT")
+            elif self[name] == "truth":
+                words = {"True": True, "False": False}
+                if set(values[~pandas.isna(values)]) <= words.keys():
+                    typed[name] = pandas.array([words.get(each) for each in values], "boolean")
+        return pandas.DataFrame(typed, index=getattr(X, "index", None))
+
+    def only(self, names: Any) -> Columns:
+        """The columns with some names, in this order."""
+        return Columns({name: self[name] for name in names}, *self._marks)
+
+    def __getitem__(self, name: str) -> Kind:
+        return self._kinds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Columns) and self._marks != other._marks:
+            return False
+        return Mapping.__eq__(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        marks = f", decimal={self.decimal!r}" if self.decimal != "." else ""
+        marks += f", thousands={self.thousands!r}" if self.thousands else ""
+        return f"Columns({self._kinds}{marks})"
+
+    @property
+    def categories(self) -> list[str]:
+        """Names of the columns of which each value becomes a feature."""
+        return [name for name, kind in self.items() if kind in CATEGORIES]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Names of the columns of numbers and dates."""
+        return [name for name, kind in self.items() if kind not in CATEGORIES]
+
+
+def read_columns(
+    columns: Mapping[str, Column],
+    known: Mapping[str, Kind] | None = None,
+    decimal: str | None = None,
+) -> tuple[Columns, dict[str, Read]]:
+    """Columns of a table, and their values, each cell converted once.
+
+    Parameters
+    ----------
+    columns : the columns by their names.
+    known : kinds of all of them, and of `Columns` the marks, if they are known.
+    decimal : as in `Columns.of`.
+    """
+    cells = {name: cells_of(column, name) for name, column in columns.items()}
+    written = [of for of in cells.values() if of and (of.written or not of.are_text)]
+    marks = known._marks if isinstance(known, Columns) else marks_of(written, decimal)
+    read = {
+        name: read_column(column, name, marks, known[name] if known else None, cells[name])
+        for name, column in columns.items()
+    }
+    if decimal or (marks.decimal == "." and any(of.tells_point for of in written)):
+        told = {name: of for name, of in read.items() if of.sign and of.sign[0] == "doubt"}
+        read |= {name: of._replace(sign=None) for name, of in told.items()}
+    return Columns({name: of.kind for name, of in read.items()}, *marks), read
