@@ -54,7 +54,9 @@ def days_of(cells: Sequence[Any], kind: str, *, strict: bool = False) -> AnyArra
     one of them may be the day. With ``strict`` they are no "date".
     """
     days = _days_as([_iso(cell, kind, strict) for cell in cells], "ISO8601")
-    rest = [k for k in np.flatnonzero(np.isnan(days)) if _MAY_BE_PLAIN.fullmatch(str(cells[k]))]
+    rest = [
+        k for k in np.flatnonzero(np.isnan(days)).tolist() if _MAY_BE_PLAIN.fullmatch(str(cells[k]))
+    ]
     first = _formats_of(str(cells[rest[0]]).strip()) if rest else []
     for form in dict.fromkeys((*first, *_FORMATS)) if rest else ():
         days[rest] = _days_as([str(cells[k]).strip() for k in rest], form)

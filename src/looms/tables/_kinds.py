@@ -88,7 +88,7 @@ def cells_of(column: Column, name: object) -> Cells | None:
         return None
     if not is_written(column):
         known = (str, bool, np.bool_, Real, Decimal, date, time, np.datetime64)
-        for kind in set(map(type, column.dropna())):
+        for kind in set(map(type, _series(column).dropna())):
             if not (issubclass(kind, known) or hasattr(kind, "asfreq")):
                 raise _wrong_type(name, f"values of the type {kind.__name__}")
     return Cells(column)
@@ -152,7 +152,7 @@ def _read_typed(column: Column, name: object) -> Read:
     if of_type == "b":
         return _texts(Cells(_series(column)), ("truth",))
     floats = as_floats(column, name, "date" if of_type == "M" else "number")
-    if of_type in "iu" and (np.abs(floats) > EXACT).any():
+    if of_type in "iu" and (np.abs(floats) >= EXACT).any():
         cells = Cells(_series(column))
         if rounded := cells.first(is_rounded):
             return _texts(cells, ("category",), ("rounded", *rounded))
@@ -178,7 +178,7 @@ def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
         marked = cells.first_with("[.,]")
         return ("mark", *marked) if marked else None
     most = np.nanmax(np.abs(floats))
-    found = cells.first(is_rounded) if EXACT < most <= LARGEST else None
+    found = cells.first(is_rounded) if EXACT <= most <= LARGEST else None
     return ("rounded", *found) if found else None
 
 

@@ -307,7 +307,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._values, self._rare = {}, {}
         for name, column in zip(self.kinds_.categories, texts.T, strict=True):
             counts = Counter(text if isinstance(text, str) else None for text in column)
-            values = [*sorted(text for text in counts if text is not None)]
+            values: list[str | None] = [*sorted(text for text in counts if text is not None)]
             values += [None] * (None in counts)
             n_rare = len(values) - self.max_categories + 1
             rarest = np.argsort([counts[each] for each in values], kind="stable")[:n_rare]

@@ -214,7 +214,7 @@ def _words_among(
 def _number_like(texts: AnyArray) -> AnyArray:
     """True for texts that a person may read as a number, and not as a code."""
     codes = [re.fullmatch(CODE, text) is not None for text in texts]
-    return number_like(texts) & ~np.array(codes, dtype=bool)
+    return np.asarray(number_like(texts) & ~np.array(codes, dtype=bool))
 
 
 def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
