@@ -427,15 +427,11 @@ def by_hand(frame, new):
 
     numbers, categories = ["size", "visits", "born", "seen"], ["color", "town", "owner"]
     filled = SimpleImputer(strategy="median").fit_transform(columns(frame)[numbers])
-    differ = [
-        1
-        - pd.Series(of).value_counts().pipe(lambda c: c @ (c - 1)) / (len(frame) * (len(frame) - 1))
-        for of in filled.T
-    ]
+    counts = [pd.Series(of).value_counts().to_numpy() for of in filled.T]
+    differ = [1 - each @ (each - 1) / (len(frame) * (len(frame) - 1)) for each in counts]
     standard = StandardScaler().fit(filled)
-    scale = FunctionTransformer(
-        lambda Z: (Z - standard.mean_) / (standard.scale_ / np.sqrt(differ))
-    )
+    means, scales = standard.mean_, standard.scale_ / np.sqrt(differ)
+    scale = FunctionTransformer(lambda Z: (Z - means) / scales)
     encode = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=40, sparse_output=False
     )

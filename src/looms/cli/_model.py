@@ -38,10 +38,10 @@ from looms.folds import group_numbers
 from looms.model_files import load_model
 from looms.report.model import model_of
 from looms.selection._fold_pairs import pair_auc
-from looms.tables import TablePreprocessor
+from looms.tables import Columns, TablePreprocessor
+from looms.tables._cells import POINT, Marks, is_written, marks_of
 from looms.tables._columns import Column, check_names
-from looms.tables._kinds import wrong_cell
-from looms.tables._target import numbers, text
+from looms.tables._target import labels_among, numbers, text
 from looms.tables._unlike import IN_ALL, Unlike
 
 #: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
@@ -71,7 +71,10 @@ class Fitted:
     unlike : counts of predicted rows unlike those of the fit; None without such a step.
     known : training rows as they were prepared; None if the model does not hold them.
     classes : labels; empty for a regression.
+    decimal : decimal mark of new rows, if it is not that of the fit.
     """
+
+    decimal: str | None = None
 
     def __init__(self, model: Any, metadata: dict[str, Any]) -> None:
         self.model, self.metadata = model, metadata
@@ -93,6 +96,13 @@ class Fitted:
     def rows_are(self) -> str:
         """What the numbers of the rows are."""
         return IN_FILE if self.metadata.get("by_fit", True) else IN_TRAINING_DATA
+
+    @property
+    def marks(self) -> Marks:
+        """Marks of numbers in the text of new rows."""
+        if self.decimal is not None:
+            return marks_of([], self.decimal)
+        return POINT if self.table is None else self.table.kinds_.marks
 
     def own(self) -> Any:
         """What takes the prepared rows."""
@@ -154,6 +164,7 @@ def rows_for(
 ) -> Table:
     """The rows of a file with the target; a note lists the columns that the model ignores."""
     table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
+    saved.decimal = source.decimal
     if table.y is None and not saved.metadata["by_fit"]:
         raise InputError(
             "the model does not know the column of its target: fit it to a pandas Series, which "
@@ -162,31 +173,21 @@ def rows_for(
     if table.y is None:
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     note_ignored(saved, table, kept)
-    check_numbers(saved, table)
     return table
 
 
 def blocks_for(saved: Fitted, source: Source, kept: Sequence[str]) -> Iterator[Table]:
     """Rows of a file without the target, a block at a time."""
     reader, number = open_file(source, None, kept), 0
+    saved.decimal = source.decimal
     size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
     for number, table in enumerate(reader.tables(size), 1):
         if number == 1:
             note_ignored(saved, table, kept)
-            check_numbers(saved, table)
         tell(source, table.notes)
         yield table
     if not number:
         raise no_rows(source.file)
-
-
-def check_numbers(saved: Fitted, table: Table) -> None:
-    """Refuse a column of words that was one of numbers, naming the first word."""
-    kinds = {} if saved.table is None else saved.table.kinds_
-    for name, (row, cell) in table.words.items():
-        if kinds.get(name) == "number":
-            wrong = wrong_cell(name, "number", f"data row {row + 1}", repr(cell))
-            raise InputError(f"{REFUSED}{wrong}")
 
 
 def fitting(saved: Fitted, X: Any) -> Any:
@@ -196,14 +197,25 @@ def fitting(saved: Fitted, X: Any) -> Any:
         shape = X.shape[0], max(X.shape[1], n)
         return sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
     if saved.table is not None and columns:
-        return X
+        told = saved.decimal is not None
+        return Columns(saved.table.kinds_, *saved.marks).typed(X) if told else X
     if columns:
         check_names(columns, X.columns)
-        return X[columns]
+        return _typed(saved, X[columns])
     X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
     if X.shape[1] != n:
         raise ValueError(f"it was fitted to {n} columns without names, and there are {X.shape[1]}")
-    return X.to_numpy(dtype=object)
+    return _typed(saved, X).to_numpy(dtype=object)
+
+
+def _typed(saved: Fitted, X: Any) -> Any:
+    """Rows for a model that takes the columns as they are, which did not decide on text."""
+    if not any(map(is_written, (X[name] for name in X))):
+        return X
+    columns = Columns.of(X, saved.decimal)
+    if not saved.steps:  # a kernel takes numbers
+        columns = Columns(dict.fromkeys(X, "number"), *columns.marks)
+    return columns.typed(X)
 
 
 def note_ignored(saved: Fitted, table: Table, kept: Sequence[str]) -> None:
@@ -351,10 +363,11 @@ class Predictions:
         weight = np.ones(n) if sample_weight is None else sample_weight
         if not self.saved.is_classifier:
             with refused():
-                given = numbers(y)
+                given = numbers(y, self.saved.marks)
             scores = number_scores(given, self.predicted[None], weight, groups)
             return scores, number_baselines(given, weight)
-        classes, truth, predicted = map(text, (self.saved.classes, y, self.predicted))
+        classes, predicted = text(self.saved.classes), text(self.predicted)
+        truth = labels_among(y, classes)
         decision, losses = self.decision, None
         if decision.ndim == 2 and len(classes) == 2:
             decision = decision[:, 1] - decision[:, 0]

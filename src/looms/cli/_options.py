@@ -155,7 +155,8 @@ class Reading:
     def options(self) -> dict[str, Any]:
         """The options by the names of Python."""
         tab = {"sep": "\t"} if self.sep in ("tab", r"\t") else {}
-        return {f.name: getattr(self, f.name) for f in fields(Reading)} | tab
+        names = [f.name for f in fields(Reading) if f.name != "decimal"]  # which columns have
+        return {name: getattr(self, name) for name in names} | tab
 
     def of(self, file: Path) -> Source:
         """A file to be read so."""

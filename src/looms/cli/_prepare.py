@@ -27,18 +27,19 @@ from looms.cli._options import Columns, Source
 from looms.cli._output import as_messages, note, refused, warning, writing
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
-from looms.datasets._numbers import AS_TEXT
 from looms.datasets._rows import RowReader
 from looms.datasets._table import MissingTargetError, Table, did_you_mean
 from looms.duplicates import duplicate_groups
 from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
+from looms.tables._cells import POINT, Marks, missing_in
 from looms.tables._columns import Column
-from looms.tables._kinds import read_column
+from looms.tables._decided import marks_in
+from looms.tables._kinds import CATEGORIES, converted, read_column
 from looms.tables._preprocessor import matrix_of, remarks_in
 from looms.tables._remarks import CHANGED, sentence
-from looms.tables._target import Features, Target, Task, target_of, text
+from looms.tables._target import Features, Target, Task, labels_of, target_of, text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,9 +66,9 @@ def read(
 
 
 def tell(source: Source, remarks: Iterable[str]) -> None:
-    """Notes on what was detected in a file, and warnings of columns that do not become numbers."""
+    """Notes on what was detected in a file."""
     for remark in remarks:
-        (warning if AS_TEXT in remark else note)(f"{source.file.name}: {remark}")
+        note(f"{source.file.name}: {remark}")
 
 
 @contextmanager
@@ -91,14 +92,14 @@ def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> R
 
 
 def understood(
-    path: Path, X: Features, y: Column | None, columns: Columns, task: Task
+    path: Path, X: Features, y: Column | None, columns: Columns, task: Task, marks: Marks
 ) -> tuple[Features, Target]:
     """Rows of a table without the columns to leave out, and the target with a note on the task."""
     X = without(path, X, columns.drop, columns.target)
     if y is None:
         raise no_target(path, X)
     with refused():
-        target = target_of(y, task)
+        target = target_of(y, task, marks)
     note(f"{target.task}: {target.reason}")
     return X, target
 
@@ -128,38 +129,41 @@ def labels_of_groups(path: Path, X: Features, name: str | None) -> AnyArray | No
     """(n_rows,) labels of a column: whole numbers, which have an order, or text."""
     advice = "label", "give every row a group, one of its own if it belongs to no other"
     column = _whole_column(path, X, "--groups", name, *advice)
-    if column is None:
-        return None
-    return column.to_numpy() if column.dtype.kind in "iu" else text(column)
+    return None if column is None else labels_of(column)
 
 
-def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
+def times_of_rows(
+    path: Path, X: Features, name: str | None, marks: Marks = POINT
+) -> AnyArray | None:
     """(n_rows,) times in a column, exact whole numbers, other numbers, or dates as days; refuses
     text, and a single time."""
     column = _whole_column(path, X, "--time", name, "time", "leave these rows out")
     if column is None:
         return None
     with as_messages():
-        kinds, values, _ = read_column(column, name)
-    if kinds == ("category",) and column.astype(str).str.fullmatch(r"[+-]?[0-9]+").all():
-        return np.array([int(cell) for cell in column], dtype=object)  # more digits than of floats
-    if kinds == ("category",) or len(kinds) != 1:
+        read = read_column(column, name, marks)
+    kinds, texts = read.kinds, read.values
+    if read.sign and read.sign[0] == "rounded":  # more digits than floats hold
+        return np.array([int(text) for text in texts], dtype=object)
+    if len(kinds) != 1 or kinds[0] in CATEGORIES or not read.varies:
         cell = f"{str(column.iloc[0])!r} in {row_name(column, 0)}"
         why = f"holds {cell}, which is neither a number nor a date"
-        if not kinds:
+        if not read.varies:
             why = "is the same in every row"
         elif len(kinds) > 1:
             why = "has dates in which either number may be the day"
         raise InputError(f"{path}: --time {name} {why}; write dates as 2021-12-31, or numbers")
-    return column.to_numpy() if column.dtype.kind in "iuM" else values
+    return column.to_numpy() if column.dtype.kind in "iuM" else read.values
 
 
-def weights_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
+def weights_of_rows(
+    path: Path, X: Features, name: str | None, marks: Marks = POINT
+) -> AnyArray | None:
     """(n_rows,) weights of a column; refuses text."""
     advice = "weight", "give every row a weight, 0 to leave it out"
     column = _whole_column(path, X, "--sample-weight", name, *advice)
     with refused(f"{path}: --sample-weight {name}: "):
-        return None if column is None else np.asarray(column, dtype=float)
+        return None if column is None else converted(column, name, "number", marks)
 
 
 def _whole_column(
@@ -170,7 +174,7 @@ def _whole_column(
         return None
     if name not in getattr(X, "columns", []):
         raise _no_column(path, X, name, option)
-    gaps = X[name].isna().to_numpy()
+    gaps = missing_in(X[name])
     if gaps.any():
         raise InputError(
             f"{path}: {option} {name} has no {what} in {count(int(gaps.sum()), 'row')} of "
@@ -192,7 +196,8 @@ class Prepared:
     """Rows to fit, as they were read.
 
     Rows of one label in ``groups`` are held out together; ``weight`` are their weights. ``rows``
-    are the numbers of the rows in the file, from 1. For a table larger than memory, ``X`` is a
+    are the numbers of the rows in the file, from 1; ``marks`` are those of numbers in text. For a
+    table larger than memory, ``X`` is a
     sample of the rows, ``ranges`` are those of all, and ``blocks`` are all rows, prepared.
     """
 
@@ -201,6 +206,7 @@ class Prepared:
     rows: AnyArray
     groups: AnyArray | None = None
     weight: AnyArray | None = None
+    marks: Marks = POINT
     ranges: dict[str, list[float]] | None = None
     blocks: RowBlocks | None = None
 
@@ -219,7 +225,7 @@ class Prepared:
     def preprocessor(self) -> TablePreprocessor:
         """A preprocessor that is fitted to the rows."""
         with as_messages():
-            return TablePreprocessor().fit(self.X, ranges=self.ranges)
+            return TablePreprocessor(decimal=self.marks).fit(self.X, ranges=self.ranges)
 
 
 def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Prepared:
@@ -239,10 +245,12 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
             drop.remove(name)
     columns = replace(columns, drop=drop)
     table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
-    X, target = understood(path, table.X, table.y, columns, request.task)
+    with refused(f"{path}: "):
+        marks = marks_in(table.X, table.y, decimal=source.decimal)
+    X, target = understood(path, table.X, table.y, columns, request.task, marks)
     groups = labels_of_groups(path, X, request.groups)
-    weight = weights_of_rows(path, X, request.sample_weight)
-    times = times_of_rows(path, X, request.time)
+    weight = weights_of_rows(path, X, request.sample_weight, marks)
+    times = times_of_rows(path, X, request.time, marks)
     named = {request.groups, request.sample_weight, request.time} - {None}
     X = X.drop(columns=list(named)) if named else X
     rows = np.arange(X.shape[0]) if issparse(X) else X.index.to_numpy()
@@ -251,11 +259,11 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
             note(f"--time {request.time}: rows of one time are held out together")
             _, first, of = np.unique(times, return_index=True, return_inverse=True)
             labels = text(table.X[request.time])[first]
-            groups = np.array([label.removesuffix(" 00:00:00") for label in labels])[of]
+            groups = labels[of]
         order = np.argsort(times, kind="stable")
         X, rows, target = X.iloc[order], rows[order], replace(target, y=target.y[order])
         groups, weight = some_of(groups, order), some_of(weight, order)
-    prepared = Prepared(X, target, rows + 1, groups, weight)
+    prepared = Prepared(X, target, rows + 1, groups, weight, marks)
     if request.duplicates == "group":
         equal = duplicate_groups(matrix_of(prepared.preprocessor, X))
         prepared.groups = joined_groups(group_numbers(groups, len(rows)), equal)
@@ -314,8 +322,10 @@ def prepare_large(
     with offering_to_drop(), as_messages():
         first = first_pass(reader)
     tell(source, first.notes[len(reader.notes) :])
-    sample, target = understood(path, first.sample.X, first.y, columns, request.task)
-    prepared = Prepared(sample, target, np.arange(1, first.n_rows + 1), ranges=first.ranges)
+    marks = marks_in(first.sample.X, first.y, decimal=source.decimal)
+    sample, target = understood(path, first.sample.X, first.y, columns, request.task, marks)
+    rows = np.arange(1, first.n_rows + 1)
+    prepared = Prepared(sample, target, rows, marks=marks, ranges=first.ranges)
     n_sampled, in_memory = len(first.places), issparse(sample)
     if n_sampled == first.n_rows:
         return prepared

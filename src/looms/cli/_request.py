@@ -29,6 +29,7 @@ from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel
 from looms.tables import TablePreprocessor
+from looms.tables._cells import POINT
 from looms.tables._target import Task
 
 #: Windows of time that are held out.
@@ -215,9 +216,10 @@ class ModelRequest:
             if positive is not None:
                 model.set_params(pos_label=positive)
         if again:
-            kinds = prepared.preprocessor.kinds_
-            before = TablePreprocessor(kinds=dict(kinds) or None)
+            before = TablePreprocessor(kinds=prepared.preprocessor.kinds_ or None)
             model.set_params(preprocess=before)
+        elif prepared.marks != POINT:
+            model.set_params(preprocess=TablePreprocessor(decimal=prepared.marks))
         return model
 
     def _check_folds(self, prepared: Prepared, classes: bool) -> None:

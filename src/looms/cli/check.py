@@ -57,7 +57,7 @@ def check(
     labels = labels_of_groups(file, X, groups)
     X = X.drop(columns=groups) if groups else X
     with as_messages(prefix=f"{file}: "):
-        result = looms.check(X, table.y, labels, task=task)
+        result = looms.check(X, table.y, labels, task=task, decimal=source.decimal)
     findings = [{**one, "text": in_options(one["text"])} for one in result["findings"]]
     result = TableCheck({**result, "target": target, "findings": findings})
     if report is not None:

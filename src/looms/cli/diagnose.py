@@ -37,7 +37,7 @@ from looms.diagnostics._goodness_of_fit import GoodnessOfFit, least_replicates
 from looms.diagnostics._problem import classes_and_labels
 from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
-from looms.tables._target import target_of
+from looms.tables._target import labels_among, target_of, text
 
 #: Largest number of influential rows on the screen; the CSV file has all.
 MOST_ROWS = 10
@@ -241,7 +241,7 @@ def _of_data(
     """The model of a file, to be refitted to the rows of another."""
     of_fit = saved.metadata["options"].get("groups")
     table = rows_for(saved, reading.of(file), [groups] if groups else [], drop_missing)
-    y, X = classes_of(table.y, file), fitting(saved, table.X)
+    y, X = classes_of(table.y, file, saved), fitting(saved, table.X)
     name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
     labels = labels_of_groups(file, table.X, name)
     if name is not None and saved.table is not None and name not in saved.metadata["columns"]:
@@ -252,11 +252,18 @@ def _of_data(
     return Subject(saved.model, X, y, labels, np.asarray(rows), f"Model of {path}", file.name)
 
 
-def classes_of(column: Any, file: Path) -> AnyArray:
+def classes_of(column: Any, file: Path, saved: Fitted) -> AnyArray:
     """The classes; refuses a target without classes, or with too few rows in a class."""
     without = f"{file}: diagnostics are for classes, but"
+    labels = labels_among(column, text(saved.classes))
+    known = dict(zip(text(saved.classes), saved.classes, strict=True))
+    if known.keys() >= set(labels):
+        y = np.array([known[label] for label in labels])
+        with as_messages(prefix=f"{file}: "):
+            classes_and_labels(y)
+        return y
     try:
-        target = target_of(column, "auto")
+        target = target_of(column, "auto", saved.marks)
     except ValueError as error:
         raise InputError(f"{without} {getattr(error, 'problem', error)}") from None
     if target.task != "classification":

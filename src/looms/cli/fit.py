@@ -21,7 +21,7 @@ from looms._optional import require
 from looms._scores import score_with_error
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._model import Fitted, Predictions, check_numbers, scored
+from looms.cli._model import Fitted, Predictions, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
@@ -150,7 +150,6 @@ def fit(
         with _kept(output, certify) as missing:
             save_model(output, saved.model, saved.metadata)  # before what may fail
             if new is not None and test is not None:
-                check_numbers(saved, new)
                 predictions, of_test, baselines = scored(saved, new, test, f"{test.name}: ")
                 n_rows = len(predictions.predicted)
                 more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
@@ -319,9 +318,10 @@ def train(
     numbers = prepared.rows
     options = asdict(request) | asdict(columns) | asdict(source) | {"no_evaluate": not evaluate}
     target, file = options.pop("target"), options.pop("file").name
+    kinds = model.preprocessor_.kinds_
     metadata = {
         "task": str(prepared.target.task),
-        "columns": None if prepared.sparse else {str(n): str(t) for n, t in X.dtypes.items()},
+        "columns": None if prepared.sparse else {str(n): kinds.get(str(n), "not used") for n in X},
         "n_rows": rows.shape[0],
         "rows": None if np.all(np.diff(numbers) == 1) and numbers[0] == 1 else numbers.tolist(),
         "n_features": X.shape[1],

@@ -51,7 +51,7 @@ from looms.estimators._prevalence import PrevalenceClassifier
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
 from looms.report.text import plain
-from looms.tables._target import text
+from looms.tables._target import labels_among, text
 
 #: First line of the output: columns that identify the rows, then those of predictions.
 _HEADER = r"(.+,)?prediction(,decision_.*|,lower,upper)?$"
@@ -183,7 +183,8 @@ def score(
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
     labels: list[str] = []
     if saved.is_classifier:
-        classes, truth = text(saved.classes), text(table.y)
+        classes = text(saved.classes)
+        truth = labels_among(table.y, classes)
         unknown = sorted(set(truth) - set(classes))
         if len(unknown) == len(set(truth)):
             known = f"the model knows {', '.join(classes)}, and none of the labels of the target"

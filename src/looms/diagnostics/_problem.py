@@ -126,7 +126,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     before = clone(Pipeline(steps))
     for (_, one), (_, new) in zip(steps, before.steps, strict=True):
         if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
-            new.set_params(kinds=dict(one.kinds_))
+            new.set_params(kinds=one.kinds_)
         if isinstance(one, TablePreprocessor) and one is own:
             new.set_output(transform="default")
     with openmp_threads(len(y)):

@@ -12,21 +12,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder
+from sklearn.impute import MissingIndicator
 
 from looms._typing import AnyArray
 from looms.model_files._values import indices, is_of, numbers, positive, require
-from looms.tables._kinds import KINDS
-from looms.tables._transformers import PairScaler, SparseColumns
-
-#: Types of the steps of a table's preprocessor, besides its scaler.
-_STEPS = {
-    "columns": SparseColumns,
-    "impute": SimpleImputer,
-    "gaps": MissingIndicator,
-    "encode": OneHotEncoder,
-}
+from looms.tables import Columns
 
 
 def scaler(transformer: Any) -> None:
@@ -200,38 +190,44 @@ def function(transformer: Any) -> None:
 
 
 def table(transformer: Any) -> None:
-    """Check the kind and range of each column, and that the steps are fitted to these columns."""
-    if "_steps" not in vars(transformer):
+    """Check kinds, ranges and values of the columns, and that they are as many as the features."""
+    if "kinds_" not in vars(transformer):
         return
-    kinds, ranges, steps = transformer.kinds_, transformer.ranges_, transformer._steps
-    n = transformer.n_features_in_
-    if "columns" in steps:
-        require(not kinds and not hasattr(transformer, "feature_names_in_"), "columns are named")
-        widths = {"columns": n, "scale": len(steps["columns"].columns_)}
-    else:
+    columns, ranges, n = transformer.kinds_, transformer.ranges_, transformer.n_features_in_
+    require(isinstance(columns, Columns), "kinds_ are no columns")
+    if columns:
         names = getattr(transformer, "feature_names_in_", [f"x{k}" for k in range(n)])
-        known = set(names)
-        proper = all(name in known and kind in KINDS for name, kind in kinds.items())
-        require(len(known) == n and proper, "kinds_ is not of columns")
-        categories = list(kinds.values()).count("category")
-        numbers = len(kinds) - categories
-        widths = dict.fromkeys(("impute", "scale", "gaps"), numbers) | {"encode": categories}
-        widths = {name: width for name, width in widths.items() if width}
-    require(steps.keys() == widths.keys(), "_steps is not of these columns")
-    scaler = MaxAbsScaler if "columns" in steps else PairScaler
-    for name, width in widths.items():
-        kind = scaler if name == "scale" else _STEPS[name]
-        fitted = type(steps[name]) is kind and steps[name].n_features_in_ == width
-        require(fitted, f"{name} is not of {width} columns")
-    require(ranges.keys() == {c for c in kinds if kinds[c] != "category"}, "ranges_")
+        require(len(set(names)) == n and set(columns) <= set(names), "kinds_ is not of columns")
+        m = len(columns.numbers)
+        for name in ("medians_", "means_", "scales_"):
+            numbers(transformer, name, m)
+        indices(transformer, "_marked", max(m, 1))
+        _values(transformer)
+    else:
+        require(not hasattr(transformer, "feature_names_in_"), "columns are named")
+        kept = indices(transformer, "_kept", n)
+        require(bool((np.diff(kept) > 0).all()), "_kept is not in order")
+        numbers(transformer, "scales_", len(kept))
+    positive(transformer, "scales_", None)
+    require(ranges.keys() == set(columns.numbers), "ranges_")
     for bounds in ranges.values():
         proper = is_of(bounds, list[float]) and len(bounds) == 2 and np.isfinite(bounds).all()
         require(proper and bounds[0] <= bounds[1], "ranges_ is not of pairs of numbers")
     require(is_of(transformer._found, list[tuple[str, list[str], str]]), "_found is not of remarks")
 
 
-def sparse_columns(transformer: Any) -> None:
-    """Check increasing indices of columns."""
-    if "columns_" in vars(transformer):
-        kept = indices(transformer, "columns_", transformer.n_features_in_)
-        require(bool((np.diff(kept) > 0).all()), "columns_ is not in order")
+def _values(transformer: Any) -> None:
+    """Check that the values of the categories are different texts, and None for gaps."""
+    values, rare = transformer._values, transformer._rare
+    names = transformer.kinds_.categories
+    require([*values] == names and [*rare] == names, "_values is not of the categories")
+    for name in names:
+        every = [*values[name], *rare[name]]
+        proper = all(one is None or type(one) is str for one in every)
+        require(proper and len(set(every)) == len(every) > 0, "_values holds no different texts")
+
+
+def table_columns(columns: Any) -> None:
+    """Check the kind of each column, and the marks."""
+    require(all(type(name) is str for name in columns), "a column has no name")
+    type(columns)(columns, columns.decimal, columns.thousands)

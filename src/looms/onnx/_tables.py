@@ -39,12 +39,11 @@ def check_columns(preprocessor: Any) -> None:
 
 def prepared(g: Graph, X: str, preprocessor: TablePreprocessor) -> str:
     """`TablePreprocessor.transform` of columns of numbers: medians for gaps, scales, marks."""
-    steps = preprocessor._steps
     X = g("Gather", X, np.array(_places(preprocessor)), axis=1)
     gap = g("IsNaN", X)
-    filled = g("Where", gap, steps["impute"].statistics_[None], X)
-    scaled = g("Div", g("Sub", filled, steps["scale"].mean_), steps["scale"].scale_)
-    marked = steps["gaps"].features_
+    filled = g("Where", gap, preprocessor.medians_[None], X)
+    scaled = g("Div", g("Sub", filled, preprocessor.means_), preprocessor.scales_)
+    marked = preprocessor._marked
     if not len(marked):
         return scaled
     marks = g("Gather", g.cast(gap, g.dtype), np.asarray(marked, dtype=np.int64), axis=1)
@@ -53,9 +52,9 @@ def prepared(g: Graph, X: str, preprocessor: TablePreprocessor) -> str:
 
 def unprepared(preprocessor: TablePreprocessor, rows: Array) -> Array:
     """Rows of the table that are prepared as some rows are, with zeros in columns left out."""
-    places, steps = _places(preprocessor), preprocessor._steps
-    numbers = rows[:, : len(places)] * steps["scale"].scale_ + steps["scale"].mean_
-    gaps, marked = rows[:, len(places) :] > 0, np.asarray(steps["gaps"].features_, dtype=np.intp)
+    places, marked = _places(preprocessor), preprocessor._marked
+    numbers = rows[:, : len(places)] * preprocessor.scales_ + preprocessor.means_
+    gaps = rows[:, len(places) :] > 0
     numbers[:, marked] = np.where(gaps, np.nan, numbers[:, marked])
     X = np.zeros((len(rows), preprocessor.n_features_in_))
     X[:, places] = numbers

@@ -58,8 +58,7 @@ def _flattened(steps: Pipeline) -> Iterator[Any]:
 
 
 def _of_table(preprocessor: TablePreprocessor) -> Features:
-    made = list(features_made(preprocessor))
-    names, sources = [name for _, name, _ in made], [column for *_, column in made]
+    names, sources = map(list, zip(*features_made(preprocessor), strict=True))
     named = hasattr(preprocessor, "feature_names_in_")
     if not preprocessor.kinds_:  # of a sparse matrix
         names = sources = [f"column {name.removeprefix('x')}" for name in names]

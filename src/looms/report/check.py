@@ -31,8 +31,10 @@ from looms.report.model import Model, model_of
 from looms.report.page import write_check
 from looms.report.text import Caution, note, percent, plain, score, sentence, serious
 from looms.tables import TablePreprocessor
+from looms.tables._cells import Cells, Marks, is_written
 from looms.tables._columns import columns_of, names_in, places_of, rows
-from looms.tables._kinds import read_column
+from looms.tables._decided import Decimal, marks_in
+from looms.tables._kinds import converted, read_column
 from looms.tables._preprocessor import fitted_matrix, identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
@@ -47,6 +49,9 @@ _FEW_IN_CLASS, _FEWEST_IN_CLASS = 20, 5
 _GAPS = 0.5
 _TITLES = {
     "words": "Words among numbers",
+    "codes": "Codes",
+    "marks": "Decimal marks",
+    "gaps": "Gaps",
     "unclear": "Dates that can be read in two ways",
     "dates": "Dates",
     "constant": "Constant columns",
@@ -124,7 +129,14 @@ class TableCheck(Mapping[str, Any]):
         write_check(self._values, path)
 
 
-def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -> TableCheck:
+def check(
+    table: Any,
+    target: Any,
+    groups: Any = None,
+    *,
+    task: Task = "auto",
+    decimal: Decimal = None,
+) -> TableCheck:
     """Findings about a table that make scores misleading, whatever the model.
 
     They are duplicates and near repeats of rows, with what these do to cross-validation; columns
@@ -143,6 +155,8 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
         column. Duplicates are then those in different groups.
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" takes text, booleans, and whole numbers of at most 20 values for classes.
+    decimal : {".", ","} or pair of str, default=None
+        Decimal mark of numbers in text, as in `looms.tables.Columns.of`.
 
     Returns
     -------
@@ -192,7 +206,7 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     if remark is not None:
         raise ValueError(remark)
     numbers = group_numbers(groups, X.shape[0])
-    gaps = gaps_in(y)
+    gaps = Cells(y).missing if is_written(y) else gaps_in(y)
     if gaps.any():
         kept = np.flatnonzero(~gaps)
         numbered = "" if hasattr(X, "index") else "; row numbers are of the others"
@@ -201,8 +215,9 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
         found.append(note("Rows without a target", f"{text}: left out here{numbered}."))
         X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
         numbers = numbers[kept]
-    classes, codes, sizes = _understood(y, task, found)
-    prepare = TablePreprocessor()
+    marks = marks_in(X, y, decimal=decimal)
+    classes, codes, sizes = _understood(y, task, found, marks)
+    prepare = TablePreprocessor(decimal=marks)
     try:
         matrix = fitted_matrix(prepare, X)
     except ValueError:  # columns are read one by one only if some cannot be
@@ -261,14 +276,16 @@ def _separated(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None
     return rest, table[column], column
 
 
-def _understood(y: Any, task: Task, found: list[Caution]) -> tuple[bool, AnyArray, dict[Any, int]]:
+def _understood(
+    y: Any, task: Task, found: list[Caution], marks: Marks
+) -> tuple[bool, AnyArray, dict[Any, int]]:
     """Whether the targets are classes, the targets as numbers, and the sizes of the classes."""
     values = require("pandas", "looms.check").Series(np.ravel(y) if np.ndim(y) == 2 else y)
     if values.nunique() == 1:
         text = f"The target is {values.iloc[0]!r} in every row: there is nothing to learn."
         found.append(serious("One class", text))
         return True, np.zeros(len(values), dtype=int), {values.iloc[0]: len(values)}
-    read = target_of(values, task)
+    read = target_of(values, task, marks)
     found += [note("Labels", f"{sentence(text)}.") for text in read.notes]
     if read.task == "regression":
         if not np.isfinite(read.y).all():
@@ -298,15 +315,15 @@ def _readable(X: Any, found: list[Caution]) -> Any:
 def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
     """Name, kind, number of different values and of gaps of each column."""
     pandas, place = require("pandas", "looms.check"), places_of(names_in(X), X.shape[1])
-    cells = [pandas.Series(column) for column in columns_of(X, [*place.values()])]
+    cells = [Cells(pandas.Series(column)) for column in columns_of(X, [*place.values()])]
     return [
         {
             "name": name,
             "kind": prepare.kinds_.get(name, "not used"),
-            "n_values": int(column.nunique()),
-            "n_gaps": int(column.isna().sum()),
+            "n_values": len(of.different),
+            "n_gaps": int(of.missing.sum()),
         }
-        for name, column in zip(place, cells, strict=True)
+        for name, of in zip(place, cells, strict=True)
     ]
 
 
@@ -339,7 +356,8 @@ def _of_ties(
     names = [name for name, kind in prepare.kinds_.items() if kind == "number" and name not in told]
     place = places_of(names_in(X), X.shape[1])
     read = zip(names, columns_of(X, [place[name] for name in names]), strict=True)
-    values = {name: read_column(of, name, "number").values for name, of in read}
+    marks = prepare.kinds_.marks
+    values = {name: converted(of, name, "number", marks) for name, of in read}
     values = {name: of for name, of in values.items() if may_name_groups(of)}
     if not values:
         return

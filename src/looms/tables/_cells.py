@@ -65,6 +65,13 @@ def is_written(column: Any) -> bool:
     return str(getattr(column, "dtype", "")) == "large_string[pyarrow]"
 
 
+def missing_in(column: Any) -> AnyArray:
+    """(n,) True for the gaps of a column of pandas, however they are spelled."""
+    of_type = getattr(column.dtype, "kind", "O")
+    missing: AnyArray = column.isna().to_numpy() if of_type in "biufcmM" else Cells(column).missing
+    return missing
+
+
 def text_of(cell: object) -> str:
     """A cell as text without blanks around, the same whichever type a file gave it.
 
@@ -264,15 +271,16 @@ class Cells:
         return self.first(lambda cell: isinstance(cell, str) and re.search(pattern, cell))
 
 
-def marks_of(columns: Sequence[Cells], decimal: str | None) -> Marks:
+def marks_of(columns: Sequence[Cells], decimal: str | Sequence[str] | None) -> Marks:
     """Marks of a table, by its columns that may hold numbers in text.
 
     The decimal mark is a comma if some column can be read as numbers only with it, and none only
     with a point. The other mark separates thousands if some number has it, or if the decimal mark
-    is given.
+    is given by itself; a pair is both marks.
     """
     if decimal is not None:
-        return Marks(decimal, "," if decimal == "." else ".")
+        other = "," if decimal[0] == "." else "."
+        return Marks(decimal[0], other if len(decimal) == 1 else decimal[1])
     if not any(of.tells_comma for of in columns) or any(of.tells_point for of in columns):
         return Marks()
     in_thousands = any(of.all_numbers(",") and of.first_with("[.]") for of in columns)

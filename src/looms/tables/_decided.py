@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from looms._checks import check_known
 from looms._optional import require
 from looms._typing import AnyArray
-from looms.tables._cells import Marks, marks_of
+from looms.tables._cells import POINT, Cells, Marks, marks_of
 from looms.tables._columns import Column, check_names, columns_of, names_in, places_of, rows
 from looms.tables._kinds import (
     CATEGORIES,
@@ -25,6 +26,9 @@ from looms.tables._kinds import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Decimal mark, alone or with the separator of thousands; None if cells are to tell.
+Decimal: TypeAlias = str | tuple[str, str] | None
 
 
 class Columns(Mapping[str, Kind]):
@@ -78,16 +82,18 @@ class Columns(Mapping[str, Kind]):
         self._kinds, self.decimal, self.thousands = dict(kinds), decimal, thousands
 
     @classmethod
-    def of(cls, X: Any, decimal: str | None = None) -> Columns:
+    def of(cls, X: Any, decimal: Decimal = None) -> Columns:
         """Columns of a table, decided by its rows.
 
         Parameters
         ----------
         X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or ndarray, (n_samples, n_columns)
             The rows. Columns without names are called x0, x1, and so on.
-        decimal : {".", ","}, default=None
-            Decimal mark of numbers in text; the other mark may separate thousands. By default a
-            comma if some column can be read as numbers only with it, and none only with a point.
+        decimal : {".", ","} or pair of str, default=None
+            Decimal mark of numbers in text; the other mark may separate thousands. A pair, such as
+            ``(".", "")``, has the separator of thousands as well. By default the decimal mark is a
+            comma if some column can be read as numbers only with it, and none only with a point,
+            and the other mark separates thousands if some number has it.
 
         Returns
         -------
@@ -105,7 +111,8 @@ class Columns(Mapping[str, Kind]):
         return read_columns(columns, decimal=decimal)[0]
 
     @property
-    def _marks(self) -> Marks:
+    def marks(self) -> Marks:
+        """Decimal mark and separator of thousands."""
         return Marks(self.decimal, self.thousands)
 
     def read(self, X: Any) -> dict[str, AnyArray]:
@@ -137,7 +144,7 @@ class Columns(Mapping[str, Kind]):
         check_names([*self], place)
         columns: list[Column] = columns_of(X, [place[name] for name in self])
         given = zip(self.items(), columns, strict=True)
-        return {name: converted(column, name, kind, self._marks) for (name, kind), column in given}
+        return {name: converted(column, name, kind, self.marks) for (name, kind), column in given}
 
     def typed(self, X: Any) -> pd.DataFrame:
         """Rows with types, for other libraries.
@@ -172,7 +179,7 @@ class Columns(Mapping[str, Kind]):
 
     def only(self, names: Any) -> Columns:
         """The columns with some names, in this order."""
-        return Columns({name: self[name] for name in names}, *self._marks)
+        return Columns({name: self[name] for name in names}, *self.marks)
 
     def __getitem__(self, name: str) -> Kind:
         return self._kinds[name]
@@ -184,7 +191,7 @@ class Columns(Mapping[str, Kind]):
         return len(self._kinds)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Columns) and self._marks != other._marks:
+        if isinstance(other, Columns) and self.marks != other.marks:
             return False
         return Mapping.__eq__(self, other)
 
@@ -206,10 +213,23 @@ class Columns(Mapping[str, Kind]):
         return [name for name, kind in self.items() if kind not in CATEGORIES]
 
 
+def marks_in(X: Any, *columns: Any, decimal: Decimal = None) -> Marks:
+    """Marks of numbers in the text of a table and of columns beside it, as of `Columns.of`."""
+    if sparse.issparse(X):
+        return POINT
+    X = rows(X)
+    given = [*columns_of(X, range(X.shape[1])), *columns]
+    return _marks([cells_of(each, "target") for each in given if hasattr(each, "dtype")], decimal)
+
+
+def _marks(cells: Iterable[Cells | None], decimal: Decimal) -> Marks:
+    return marks_of([of for of in cells if of and (of.written or not of.are_text)], decimal)
+
+
 def read_columns(
     columns: Mapping[str, Column],
     known: Mapping[str, Kind] | None = None,
-    decimal: str | None = None,
+    decimal: Decimal = None,
 ) -> tuple[Columns, dict[str, Read]]:
     """Columns of a table, and their values, each cell converted once.
 
@@ -220,12 +240,12 @@ def read_columns(
     decimal : as in `Columns.of`.
     """
     cells = {name: cells_of(column, name) for name, column in columns.items()}
-    written = [of for of in cells.values() if of and (of.written or not of.are_text)]
-    marks = known._marks if isinstance(known, Columns) else marks_of(written, decimal)
+    marks = known.marks if isinstance(known, Columns) else _marks(cells.values(), decimal)
     read = {
         name: read_column(column, name, marks, known[name] if known else None, cells[name])
         for name, column in columns.items()
     }
+    written = [of for of in cells.values() if of and of.written]
     if decimal or (marks.decimal == "." and any(of.tells_point for of in written)):
         told = {name: of for name, of in read.items() if of.sign and of.sign[0] == "doubt"}
         read |= {name: of._replace(sign=None) for name, of in told.items()}

@@ -29,7 +29,7 @@ from looms.tables._columns import (
     places_of,
     rows,
 )
-from looms.tables._decided import Columns, read_columns
+from looms.tables._decided import Columns, Decimal, read_columns
 from looms.tables._kinds import Kind
 from looms.tables._remarks import (
     SERIOUS,
@@ -81,7 +81,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         their kinds are decided by `fit`. For refits to some rows of a table, pass ``kinds_`` of the
         whole table. Otherwise a column with one cell that is no date becomes a column of dates if
         that row is missing, and `transform` refuses the cell.
-    decimal : {".", ","}, default=None
+    decimal : {".", ","} or pair of str, default=None
         Decimal mark of numbers in text, as in `Columns.of`, unless ``kinds`` are `Columns`.
 
     Attributes
@@ -140,7 +140,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         max_categories: int = 40,
         kinds: Mapping[str, Kind] | None = None,
-        decimal: str | None = None,
+        decimal: Decimal = None,
     ) -> None:
         self.max_categories, self.kinds, self.decimal = max_categories, kinds, decimal
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -12,8 +13,9 @@ from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
+from looms.tables._cells import POINT, TRUTH, Marks
 from looms.tables._columns import Column
-from looms.tables._kinds import as_text
+from looms.tables._kinds import as_text, cells_of, read_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +29,10 @@ _MOST_NAMES = 5
 #: Whole numbers with at most this many different values are treated as classes, unless most of
 #: the values are in a single row.
 MOST_CLASSES = 20
+
+
+#: A whole number in plain digits, which 64 bits hold.
+_PLAIN = re.compile("0|-?[1-9][0-9]{,17}")
 
 
 class TargetError(ValueError):
@@ -52,19 +58,20 @@ class Target:
     values: str = ""
 
 
-def target_of(column: Column, task: Task) -> Target:
+def target_of(column: Column, task: Task, marks: Marks = POINT) -> Target:
     """The target from a column as it was read, which decides the task "auto".
 
-    ValueError if there is only one value; if a regression has no numbers; or, with an undecided
-    task, if the target is text that mostly looks like numbers, or most labels are in a single row.
+    ``marks`` are those of numbers in text. ValueError if there is only one value; if a regression
+    has no numbers; or, with an undecided task, if the target is text that mostly looks like
+    numbers, or most labels are in a single row.
     """
-    numeric = is_number(column)
-    floats = numbers(column) if numeric or task == "regression" else np.empty(0)
+    numeric = _is_numeric(column, marks)
+    floats = numbers(column, marks) if numeric or task == "regression" else np.empty(0)
     whole = numeric and bool(np.all(np.isfinite(floats) & (floats == np.round(floats))))
     if numeric and (task == "regression" or (task == "auto" and not whole)):
         y = floats
     else:
-        y = np.asarray(column, dtype=np.int64) if whole else text(column)
+        y = _labels(column, numeric)
     counts = np.unique(y, return_counts=True)[1]
     n_values, n_alone = len(counts), int((counts == 1).sum())
     if len(y) == 1:
@@ -133,24 +140,54 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
 
 
 def is_number(column: Column) -> bool:
-    """True if the values are numbers, and not booleans."""
+    """True if the values are numbers by their type, and not booleans."""
     types = require("pandas", "Reading tables").api.types
     return bool(types.is_numeric_dtype(column) and not types.is_bool_dtype(column))
 
 
-def numbers(column: Column) -> AnyArray:
+def numbers(column: Column, marks: Marks = POINT) -> AnyArray:
     """Target of a regression; refuses values that are not numbers."""
-    if not is_number(column):
-        values = text(column)
-        row = int(number_like(values).argmin())  # the first of all if all look like numbers
-        place = row_name(column, row)
-        raise ValueError(
-            f"the target of a regression must be numbers, but this one holds {values[row]!r}; use "
-            f"task='classification', correct {place} or choose the mark by decimal=..."
-        )
-    return np.asarray(column, dtype=float)
+    if is_number(column):
+        return np.asarray(column, dtype=float)
+    cells, values = cells_of(column, "the target"), text(column)
+    wrong = ~number_like(values)
+    if cells is not None and (cells.written or not cells.are_text):
+        floats = cells.numbers(marks)
+        wrong = ~np.isfinite(floats)
+        if not wrong.any():
+            return floats
+    row = int(wrong.argmax())  # the first of all if all look like numbers
+    raise ValueError(
+        f"the target of a regression must be numbers, but this one holds {values[row]!r}; use "
+        f"task='classification', correct {row_name(column, row)} or choose the mark by decimal=..."
+    )
+
+
+def _is_numeric(column: Column, marks: Marks) -> bool:
+    return is_number(column) or read_column(column, "the target", marks).kinds == ("number",)
+
+
+def labels_of(column: Column, marks: Marks = POINT) -> AnyArray:
+    """Labels as they are written: integers if all are whole numbers in plain digits, else text."""
+    return _labels(column, _is_numeric(column, marks))
+
+
+def _labels(column: Column, numeric: bool) -> AnyArray:
+    labels = text(column)
+    if not (numeric and all(_PLAIN.fullmatch(label) for label in set(labels))):
+        return labels
+    return np.array([int(label) for label in labels], dtype=np.int64)
 
 
 def text(values: Column) -> AnyArray:
     """Labels as text, so that labels of files and of models can be compared."""
     return as_text(require("pandas", "Reading tables").Series(values))
+
+
+def labels_among(values: Column, classes: AnyArray) -> AnyArray:
+    """Labels as text, True and False as the classes have them."""
+    labels, spelled = text(values), {TRUTH.get(each.casefold()): each for each in classes}
+    if None in spelled:
+        return labels
+    words = [spelled.get(TRUTH.get(label.casefold()), label) for label in labels]
+    return np.array(words, dtype=object)
