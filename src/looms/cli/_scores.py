@@ -12,7 +12,7 @@ import numpy as np
 from looms import threshold
 from looms._optional import require
 from looms._scores import SCORES, ValuesAndErrors, scale_of
-from looms._words import count, score_text, with_error
+from looms._words import count, listed, score_text, with_error
 from looms.assessment._result import Assessment
 from looms.cli._errors import in_options
 from looms.cli._model import Fitted
@@ -33,6 +33,7 @@ from looms.report.text import (
     plainly,
     sentence,
 )
+from looms.tables import Columns
 
 Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
@@ -177,6 +178,16 @@ def show_request(metadata: Mapping[str, Any]) -> None:
         f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms {version}, "
         f"scikit-learn {metadata['sklearn_version']}"
     )
+
+
+def show_columns(columns: Columns) -> None:
+    """Print the kind of each column that the model reads, and how numbers are written."""
+    of_kind: dict[str, list[str]] = {}
+    for name, kind in columns.items():
+        of_kind.setdefault(kind, []).append(name)
+    kinds = (f"{kind} {listed(names, MOST_COLUMNS)}" for kind, names in of_kind.items())
+    comma = "; numbers with a decimal comma" if columns.decimal == "," else ""
+    console().print(f"Columns: {'; '.join(kinds)}{comma}")
 
 
 def command_of(metadata: Mapping[str, Any]) -> str:

@@ -41,6 +41,7 @@ from looms.cli._scores import (
     facts_of,
     plain_scores,
     show_choice,
+    show_columns,
     show_confusion,
     show_request,
     show_scores,
@@ -221,6 +222,8 @@ def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes
         show_json(facts.summary)
         return
     show_request(saved.metadata)
+    if saved.table is not None and saved.table.kinds_:
+        show_columns(saved.table.kinds_)
     show_choice(saved, facts)
     if facts.model.candidates:
         note(choice_of(saved, facts))
