@@ -155,7 +155,7 @@ def diagnose(
     out, it overfits. Of a model with boosted trees the kernels are taken, which need no refits;
     --bootstrap 0 saves 400 fits.
 
-    The deviance judges probabilities: −2 log of the probability of the true class, summed over the
+    The deviance judges probabilities: -2 log of the probability of the true class, summed over the
     rows; smaller is better. Goodness of fit compares it with that of rows drawn from the fitted
     model itself (--bootstrap). A row is influential if the deviance changes much without it.
 
