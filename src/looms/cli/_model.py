@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms import predict_interval, predict_set
+from looms._classes import as_written
 from looms._scores import (
     ValuesAndErrors,
     class_baselines,
@@ -70,7 +71,7 @@ class Fitted:
     table : first step, if it reads the columns of a table; None otherwise.
     unlike : counts of predicted rows unlike those of the fit; None without such a step.
     known : training rows as they were prepared; None if the model does not hold them.
-    classes : labels; empty for a regression.
+    classes : labels as they are written; empty for a regression.
     """
 
     def __init__(self, model: Any, metadata: dict[str, Any]) -> None:
@@ -80,7 +81,7 @@ class Fitted:
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
         self.unlike = None if self.table is None else Unlike(self.table)
         self.known: Any = getattr(getattr(self.last, "model_", self.last), "X_fit_", None)
-        self.classes: Any = getattr(self.last, "classes_", ())
+        self.classes = as_written(getattr(self.last, "classes_", np.empty(0)))
         self.is_classifier = metadata["task"] == "classification"
 
     @property
@@ -316,6 +317,7 @@ class Predictions:
             self.decision: AnyArray = self.predicted
             self.probabilities: AnyArray | None = None
             if saved.is_classifier:
+                self.predicted = as_written(self.predicted)
                 self.decision = model.decision_function(self.matrix)
             if hasattr(model, "predict_proba"):
                 self.probabilities = model.predict_proba(self.matrix)

@@ -12,7 +12,7 @@ import numpy as np
 
 from looms import diagnostics, kernel_model
 from looms._checks import check_share
-from looms._classes import class_indices
+from looms._classes import as_written, class_indices
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count, score_text
@@ -221,7 +221,7 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
     model = kernel_model(saved.model)
     rows = np.flatnonzero(model.fit_weight_)
-    y = model.classes_[class_indices(model.loo_.y)][rows]
+    y = as_written(model.classes_)[class_indices(model.loo_.y)][rows]
     numbers, groups = saved.rows[rows], None
     if model.units_.grouped:  # labels are not in the file
         _, first, of = np.unique(
