@@ -8,7 +8,7 @@ from looms._typing import AnyArray, Array
 
 
 def as_written(labels: AnyArray) -> AnyArray:
-    """Labels as output writes them: whole numbers that are floats, as a gap makes them, as integers.
+    """Labels as output writes them: whole numbers that a gap made floats are integers.
 
     Examples
     --------

@@ -191,11 +191,16 @@ def check_numbers(saved: Fitted, table: Table) -> None:
 
 
 def fitting(saved: Fitted, X: Any) -> Any:
-    """Rows of a file in the form that the model takes; columns are found by name, if it has any."""
+    """Rows of a file in the form that the model takes; columns are found by name, if it has any.
+
+    Sparse rows get the columns of the fit, with a warning if they have values in others.
+    """
     columns, n = list(saved.metadata["columns"] or ()), saved.metadata["n_features"]
     if sparse.issparse(X):  # which ends at the last column that it uses
         shape = X.shape[0], max(X.shape[1], n)
-        return sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
+        if (X.indices >= n).any():
+            warnings.warn(f"columns beyond the {n} of the fit are ignored", stacklevel=2)
+        return sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)[:, :n]
     if saved.table is not None and columns:
         return X
     if columns:

@@ -241,7 +241,8 @@ def _of_data(
     """The model of a file, to be refitted to the rows of another."""
     of_fit = saved.metadata["options"].get("groups")
     table = rows_for(saved, reading.of(file), [groups] if groups else [], drop_missing)
-    y, X = classes_of(table.y, file), fitting(saved, table.X)
+    with as_messages():
+        y, X = classes_of(table.y, file), fitting(saved, table.X)
     name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
     labels = labels_of_groups(file, table.X, name)
     if name is not None and saved.table is not None and name not in saved.metadata["columns"]:
