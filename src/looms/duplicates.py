@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from looms._checks import as_they_are, gaps_in, value_numbers
+from looms._checks import as_table, as_they_are, gaps_in, value_numbers
 from looms._typing import AnyArray, Array, Matrix
 
 __all__ = ["duplicate_groups"]
@@ -95,8 +95,9 @@ def numbered(X: Any) -> Matrix:
             X = X.copy()
             X.sum_duplicates()
         return X
+    X = as_table(X)
     try:
-        if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series")):
+        if hasattr(X, "columns"):
             n, d = X.shape
             columns = [_column(X, k) for k in range(d)]
         else:

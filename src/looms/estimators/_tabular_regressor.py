@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_random_state, gen_batches, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import check_known, one_or_many, without_index
+from looms._checks import as_table, check_known, one_or_many, without_index
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import (
     intervals_of_ends,
@@ -187,7 +187,7 @@ n_features_in_, feature_names_in_
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began = time.perf_counter()
+        began, X = time.perf_counter(), as_table(X)
         preprocessor, matrix, y, options = self._fit_columns(X, y, sample_weight, groups)
         model, targets = self._model(), _numbers(y)
         weight = checked_sample_weight(sample_weight, len(targets))
@@ -266,6 +266,7 @@ n_features_in_, feature_names_in_
         ValueError
             If the transform does not admit the targets, or they are below the range of the fit.
         """
+        X = as_table(X)
         if _num_samples(X) == 0:
             return self.without([], certify)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from looms._checks import check_known, gaps_in, remark_on_order
+from looms._checks import as_table, check_known, gaps_in, remark_on_order
 from looms._optional import require
 from looms._scores import SCORES
 from looms._typing import AnyArray, Matrix
@@ -183,7 +183,7 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     """
     check_known(task, "task", ("auto", "classification", "regression"))
     found, missing = list[Caution](), list[str]()
-    X, y, name = _separated(table, target, "target")
+    X, y, name = _separated(as_table(table), target, "target")
     if isinstance(groups, str):
         X, groups, _ = _separated(X, groups, "groups")
     X = X.tocsr() if issparse(X) else rows(X)
