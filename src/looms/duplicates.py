@@ -41,9 +41,9 @@ def duplicate_groups(X: Any) -> AnyArray:
     Parameters
     ----------
     X : table of shape (n, n_features)
-        What ``fit`` takes: an array, lists, a sparse matrix, or a data frame of pandas or polars
-        with numbers, text and dates. Gaps are equal to each other. Of text by itself, such as
-        documents, each is a row.
+        What ``fit`` takes: an array, lists, a sparse matrix, or a table of pandas, polars or
+        pyarrow with numbers, text and dates. Gaps are equal to each other. Of text by itself, such
+        as documents, each is a row.
 
     Returns
     -------

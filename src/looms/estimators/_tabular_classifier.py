@@ -184,8 +184,9 @@ class TabularClassifier(ScoredClassifier, Tabular):
         Parameters
         ----------
         X : pandas.DataFrame, polars.DataFrame, ndarray or sparse matrix, (n_samples, n_columns)
-            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. With
-            ``preprocess=None`` also what `KernelClassifier` takes.
+            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. A
+            pyarrow.Table is taken as a data frame. With ``preprocess=None`` also what
+            `KernelClassifier` takes.
         y : array-like of shape (n_samples,)
             Class of each row.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -159,8 +159,9 @@ n_features_in_, feature_names_in_
         Parameters
         ----------
         X : pandas.DataFrame, polars.DataFrame, ndarray or sparse matrix, (n_samples, n_columns)
-            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. With
-            ``preprocess=None`` also what `KernelRegressor` takes.
+            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. A
+            pyarrow.Table is taken as a data frame. With ``preprocess=None`` also what
+            `KernelRegressor` takes.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets. Several are not transformed. One column is one target, so that predictions have
             one dimension.

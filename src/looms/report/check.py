@@ -135,7 +135,8 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     Parameters
     ----------
     table : pandas.DataFrame, polars.DataFrame, ndarray or sparse matrix, (n_samples, n_columns)
-        The rows: numbers, text, categories, booleans, dates; None and NaN are gaps.
+        The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. A pyarrow.Table
+        is taken as a data frame.
     target : str or array-like of shape (n_samples,)
         Name of the column to predict, or its values. Rows without a value are left out.
     groups : str or array-like of shape (n_samples,), default=None
