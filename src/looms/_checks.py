@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
@@ -63,6 +64,28 @@ def check_flag(name: str, value: Any) -> None:
     """ValueError unless ``value`` is True or False: a string such as "no" would count as true."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
+def as_table(X: Any) -> Any:
+    """A table of pyarrow as a data frame of pandas, without its metadata; others as they are.
+
+    Raises
+    ------
+    TypeError
+        For what has columns, but is no table in memory that can be read.
+    """
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(X, arrow.Table | arrow.RecordBatch):
+        return X.to_pandas(ignore_metadata=True, integer_object_nulls=True)
+    kind = type(X).__name__
+    if kind == "LazyFrame":  # which computes its columns if it is asked for them
+        raise TypeError("the table is a LazyFrame, whose rows are not there yet: collect it first.")
+    if hasattr(X, "columns") and not (hasattr(X, "iloc") or hasattr(X, "to_series")):
+        raise TypeError(
+            f"the table is of the type {kind}, which cannot be read: give a data frame of pandas "
+            "or polars, a table of pyarrow, an array or a sparse matrix."
+        )
+    return X
 
 
 def remark_on_order(**arguments: Any) -> str | None:

@@ -7,6 +7,21 @@ import numpy as np
 from looms._typing import AnyArray, Array
 
 
+def as_written(labels: AnyArray) -> AnyArray:
+    """Labels as output writes them: whole numbers that a gap made floats are integers.
+
+    Examples
+    --------
+    >>> as_written(np.array([1.0, 10000001.0])).tolist()
+    [1, 10000001]
+    >>> as_written(np.array([1e19, 2e19])).tolist()  # beyond integers
+    [1e+19, 2e+19]
+    """
+    if labels.dtype.kind != "f":
+        return labels
+    return labels.astype(np.int64 if np.abs(labels).max(initial=0) < 2**63 else object)
+
+
 def class_indices(values: Array, threshold: float | Array = 0.0) -> AnyArray:
     """Class indices of outputs, or of targets ±1.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from looms._checks import as_they_are, gaps_in, value_numbers
+from looms._checks import as_table, as_they_are, gaps_in, value_numbers
 from looms._typing import AnyArray, Array, Matrix
 
 __all__ = ["duplicate_groups"]
@@ -41,9 +41,9 @@ def duplicate_groups(X: Any) -> AnyArray:
     Parameters
     ----------
     X : table of shape (n, n_features)
-        What ``fit`` takes: an array, lists, a sparse matrix, or a data frame of pandas or polars
-        with numbers, text and dates. Gaps are equal to each other. Of text by itself, such as
-        documents, each is a row.
+        What ``fit`` takes: an array, lists, a sparse matrix, or a table of pandas, polars or
+        pyarrow with numbers, text and dates. Gaps are equal to each other. Of text by itself, such
+        as documents, each is a row.
 
     Returns
     -------
@@ -95,8 +95,9 @@ def numbered(X: Any) -> Matrix:
             X = X.copy()
             X.sum_duplicates()
         return X
+    X = as_table(X)
     try:
-        if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series")):
+        if hasattr(X, "columns"):
             n, d = X.shape
             columns = [_column(X, k) for k in range(d)]
         else:

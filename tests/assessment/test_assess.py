@@ -5,6 +5,8 @@ import re
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -322,6 +324,51 @@ def test_kinds_of_data(two_classes):
             looms.KernelClassifier(machine, mu=1e-3), samples, targets, 3, random_state=0
         )
         pd.testing.assert_series_equal(result.mean, expected)
+
+
+LABELS_OF = {
+    "text": lambda: pl.Series(np.resize(["yes", "no", "no"], 60).tolist()),
+    "categories": lambda: pl.Series(np.resize(["b", "a"], 60).tolist(), dtype=pl.Categorical),
+    "enum": lambda: pl.Series(np.resize(["b", "a"], 60).tolist(), dtype=pl.Enum(["b", "a"])),
+    "booleans": lambda: pl.Series(np.resize([True, False], 60)),
+    "integers": lambda: pl.Series(np.resize([1, 2, 3], 60)),
+    "floats": lambda: pl.Series(np.resize([1.0, 2.0], 60)),
+    "frame": lambda: pl.DataFrame({"y": np.resize(["yes", "no"], 60).tolist()}),
+    "pyarrow": lambda: pa.chunked_array([np.resize(["yes", "no"], 60).tolist()]),
+    "numbers": lambda: pl.Series(np.resize([0.5, 2.25, 7.0], 60)),
+    "decimals": lambda: pl.Series(np.resize([0.5, 2.25, 7.0], 60)).cast(pl.Decimal(9, 2)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("kind", LABELS_OF)
+def test_targets_and_tables_of_polars(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 500, 60)
+    X = pl.DataFrame(
+        {
+            "x": rng.normal(size=60),
+            "day": pl.Series(days.astype("datetime64[D]")),
+            "time": pl.Series(days.astype("datetime64[ms]")),
+            "hue": pl.Series(rng.choice(["red", "blue"], 60).tolist(), dtype=pl.Categorical),
+            "n": pl.Series([None, *range(59)]),
+        }
+    )
+    y = LABELS_OF[kind]()
+    regression = kind in ("numbers", "decimals")
+    model = (looms.TabularRegressor if regression else looms.TabularClassifier)(["linear"])
+    plain = np.asarray(y, dtype=float) if regression else np.asarray(y).ravel()
+    for method in ("shuffle", "bootstrap"):
+        options = {"n_splits": 2, "method": method, "duplicates": "group"}
+        result = looms.assess(model, X, y, **options, store=tmp_path)
+        expected = looms.assess(model, X.to_pandas(), plain, **options)
+        pd.testing.assert_series_equal(result.mean, expected.mean)
+        assert not result.failures
+        kept = stored(model, X.clone(), y, store=tmp_path, random_state=0, **options)
+        pd.testing.assert_series_equal(kept.mean, expected.mean)
+    compared = looms.compare({"a": model, "b": model}, X, y, n_splits=2)
+    assert (compared.differences()["difference"] == 0).all()
 
 
 class Fussy(ClassifierMixin, BaseEstimator):

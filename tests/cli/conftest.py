@@ -15,8 +15,8 @@ def looms(tmp_path, monkeypatch):
     """Run ``looms`` with these arguments in an empty folder; the result has stdout and stderr."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments):
-        return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    def run(*arguments, encoding="utf-8"):
+        return CliRunner(encoding).invoke(app, [str(argument) for argument in arguments])
 
     return run
 

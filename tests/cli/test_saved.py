@@ -1,6 +1,8 @@
 """Files of `save_model`, read by `looms show`, `predict` and `score`."""
 
+import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -158,3 +160,50 @@ def test_columns_without_names_must_be_as_many(looms, one_line):
     one_line(
         looms("predict", "m.skops", "t.csv"), 2, "fitted to 2 columns without names, and there"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [
+        (float, [1, 2]),
+        (float, [1234567, 1234568]),
+        (float, [-1, 0, 10000001]),
+        (float, [1, 2**53]),
+        (np.float32, [3, 4]),
+        (object, [5.0, 6.0]),
+        ("Float64", [1, 2]),
+        ("Int64", [1, 10**12]),
+        ("boolean", [False, True]),
+        (object, [False, True]),
+        (object, ["v1.0", "v2.50"]),
+    ],
+)
+def test_a_label_is_written_in_one_way(looms, kind, labels):
+    at = np.digitize(FRAME["a"] + 0.4 * FRAME["b"], [-0.3, 0.5][: len(labels) - 1])
+    y = pd.Series(np.array(labels, dtype=object)[at], name="y", dtype=kind)
+    model = TabularClassifier(["linear"]).fit(FRAME, y)
+    evaluated(model).save("m.skops")
+    FRAME.assign(y=[labels[k] for k in at]).to_csv("t.csv", index=False)
+    texts = [str(int(label)) if isinstance(label, float) else str(label) for label in labels]
+    options = "--digits", 2, "--confidence-level", 0.5
+    result = looms("predict", "m.skops", "t.csv", *options)
+    assert result.exit_code == 0, result.stderr
+    written = pd.read_csv(io.StringIO(result.stdout), dtype=str, keep_default_na=False)
+    place = {label: k for k, label in enumerate(model.classes_.tolist())}
+    assert [*written["prediction"]] == [texts[place[one]] for one in model.predict(FRAME).tolist()]
+    names = [name for name in written if name.startswith("probability_")]
+    assert names == [f"probability_{text}" for text in texts]
+    decided = [name for name in written if name.startswith("decision_")]
+    assert decided == [f"decision_{text}" for text in (texts[1:] if len(texts) == 2 else texts)]
+    assert {*"|".join(written["set"]).split("|")} - {""} <= {*texts}
+    assert written[names].map(len).to_numpy().max() < 8  # digits
+    rare = looms("predict", "m.skops", "t.csv", "--prevalence", f"{texts[1]}=0.1")
+    assert rare.exit_code == 0, rare.stderr
+    shown = looms("show", "m.skops").stdout
+    scored = looms("score", "m.skops", "t.csv").stdout
+    diagnosed = looms("diagnose", "m.skops", "--bootstrap", 0, "-o", "rows.csv").stdout
+    assert {*pd.read_csv("rows.csv", dtype=str)["predicted"]} <= {*texts}
+    for text in texts:
+        for output in (shown, scored, diagnosed):
+            assert re.search(rf"^ *{text}  ", output, re.MULTILINE), output

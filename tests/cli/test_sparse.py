@@ -25,10 +25,44 @@ def test_svmlight_end_to_end(looms, fit, figures, one_line):
     result = looms("predict", "t.looms.skops", "narrow.svm")
     assert result.exit_code == 0, result.stderr
     assert len(result.stdout.splitlines()) == 61
-    dump_svmlight_file(sparse.csr_array((1, 40)) + np.eye(1, 40, 39), [1], "wide.svm")
-    result = looms("predict", "t.looms.skops", "wide.svm")
-    one_line(result, 2, "X has 40 features, but SparseColumns is expecting 30")
     one_line(fit("t.svm", "-t", "y", "-o", "m.skops"), 2, "the target cannot be chosen")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["svm", "npz"])
+def test_features_that_no_row_of_the_fit_had_are_ignored(looms, fit, suffix, monkeypatch):
+    def write(name, X):
+        y = np.resize([1, -1], X.shape[0])
+        if suffix == "svm":
+            dump_svmlight_file(X, y, f"{name}.svm")
+        else:
+            sparse.save_npz(f"{name}.npz", sparse.csr_array(X))
+            np.savetxt(f"{name}.labels", y, fmt="%d")
+        return f"{name}.{suffix}"
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4)) + np.resize([1, -1], (40, 1))
+    assert fit(write("t", X), "-c", "linear", "-o", "m.skops").exit_code == 0
+    monkeypatch.setattr("looms.cli._model._ENTRIES", 40 * 16)  # blocks of 16 rows
+    more, same = np.zeros((40, 9)), np.zeros((40, 9))
+    more[:, :4] = same[:, :4] = X
+    more[::3, 8], more[20, 5] = 7.0, 1.0
+    known = write("known", X)
+    narrow = write("short", X[:, :2])
+    padded = write("zeros", X * [1, 1, 0, 0])
+    for command in (("predict", "m.skops"), ("score", "m.skops"), ("diagnose", "m.skops")):
+        options = ("--bootstrap", 0) if "diagnose" in command else ()
+
+        def of(name, command=command, options=options):
+            data = ("--data", name) if options else (name,)
+            result = looms(*command, *data, *options)
+            assert result.exit_code == 0, result.stderr
+            return result.stdout.replace(name, ""), result.stderr.count("beyond the 4 of the fit")
+
+        assert of(known)[1] == 0
+        assert of(write("wider", more)) == (of(known)[0], 1)
+        assert of(write("empty", same)) == of(known)
+        assert of(narrow) == of(padded)
 
 
 @pytest.mark.slow

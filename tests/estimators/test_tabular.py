@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from evaluated import evaluated
 from joblib import parallel_config
@@ -990,6 +991,7 @@ def test_workers_have_the_configuration_of_scikit_learn():
 
 FORMS_OF_TABLES = {
     "pandas": lambda table: table,
+    "pyarrow": pa.Table.from_pandas,
     "polars": pl.from_pandas,
     "array": lambda table: table[["a", "b"]].to_numpy(),
     "sparse": lambda table: sparse.csr_array(table[["a", "b"]].to_numpy() > 0, dtype=float),
@@ -1025,3 +1027,85 @@ def test_setting_of_outputs_changes_no_number(form, output, tmp_path):
     with config_context(transform_output=output):
         for one, of in zip(numbers(), expected, strict=True):
             np.testing.assert_array_equal(one, of)
+
+
+ARROW = {
+    "table": lambda table: table,
+    "batch": lambda table: table.combine_chunks().to_batches()[0],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ARROW)
+def test_a_table_of_pyarrow_is_read_as_one_of_polars(form):
+    rng = np.random.default_rng(0)
+    n, cells = 60, pa.array
+    size = rng.normal(size=n)
+    noisy = size + rng.normal(size=n)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 500, n)
+    table = pa.table(
+        {
+            "size": cells(size, mask=rng.random(n) < 0.2),
+            "code": cells(rng.choice(["1", "2", "10"], n).tolist()),  # text: no number
+            "hue": cells(rng.choice(["red", "blue"], n).tolist()).dictionary_encode(),
+            "flag": cells(rng.random(n) < 0.5, mask=rng.random(n) < 0.2),
+            "day": cells(days.astype("datetime64[D]")),
+            "time": cells(days.astype("datetime64[us]"), pa.timestamp("us", "UTC")),
+            "whole": cells([None, *range(2**60, 2**60 + n - 1)]),
+        }
+    )
+    X, same, y = ARROW[form](table), pl.from_arrow(table), np.where(noisy > 0, "yes", "no")
+    use = TablePreprocessor().fit(same)
+    assert TablePreprocessor().fit(X).kinds_ == use.kinds_
+    assert_array_equal(TablePreprocessor().fit_transform(X), use.transform(same))
+    assert_array_equal(use.transform(X), use.transform(same))
+    groups = looms.duplicates.duplicate_groups
+    assert_array_equal(groups(X), groups(same))
+    model, other = (TabularClassifier(["linear"], cv=5).fit(one, y) for one in (X, same))
+    assert_array_equal(model.evaluate()["accuracy"], other.evaluate()["accuracy"])
+    for name in ("predict", "predict_proba", "decision_function", "predict_set"):
+        assert_array_equal(getattr(model, name)(X), getattr(other, name)(same))
+        assert_array_equal(getattr(other, name)(X), getattr(model, name)(same))
+    some = [one.with_rows(rows[:3], y[:3]) for one, rows in ((model, X), (other, same))]
+    assert_array_equal(some[0].predict_proba(X), some[1].predict_proba(same))
+    numbers = np.arange(n) + rng.normal(size=n)
+    a, b = (TabularRegressor(["linear"]).fit(one, numbers).predict(one) for one in (X, same))
+    assert_array_equal(a, b)
+    a, b = (looms.assess(model, one, y, n_splits=2).mean for one in (X, same))
+    pd.testing.assert_series_equal(a, b)
+    a, b = (looms.check(one, y)["findings"] for one in (X, same))
+    assert a == b
+    named = table.append_column("y", [y.tolist()])
+    assert looms.check(ARROW[form](named), "y")["findings"] == a
+
+
+class NoTable:
+    """What has names of columns, and no columns."""
+
+    columns, shape = ("size", "code"), (3, 2)
+
+    def __len__(self):
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [(pl.LazyFrame({"size": [1.0, 2.0, 3.0]}), "collect it first"), (NoTable(), "type NoTable")],
+)
+def test_what_cannot_be_read_as_a_table_is_refused(classifier, table, message):
+    y = np.array(["a", "b", "a"])
+    uses = (
+        lambda: TabularClassifier().fit(table, y),
+        lambda: TabularRegressor().fit(table, np.arange(3.0)),
+        lambda: classifier.predict(table),
+        lambda: classifier.with_rows(table, y),
+        lambda: TablePreprocessor().fit(table),
+        lambda: classifier.preprocessor_.transform(table),
+        lambda: looms.assess(TabularClassifier(), table, y),
+        lambda: looms.check(table, y),
+        lambda: looms.check(table, "size"),
+        lambda: looms.duplicates.duplicate_groups(table),
+    )
+    for use in uses:
+        with pytest.raises(TypeError, match=message):
+            use()

@@ -21,7 +21,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, check_rand
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
-from looms._checks import check_estimator, check_known, one_column, some_of
+from looms._checks import as_table, check_estimator, check_known, one_column, some_of
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
@@ -98,6 +98,7 @@ class Experiment:
         gap: int = 0,
     ) -> Self:
         """Experiment from the arguments of `assess`, which are checked."""
+        X = as_table(X)
         if sparse.issparse(X):
             X = X.tocsr()
         elif not hasattr(X, "shape"):
@@ -109,6 +110,8 @@ class Experiment:
             check_numbers(y, "a classifier")
         if not (hasattr(y, "iloc") or sparse.issparse(y)):  # as scikit-learn selects rows
             y = np.asarray(y)
+        if is_regressor(estimator) and y.dtype == object:  # decimals
+            y = y.astype(np.float64)
         if np.asarray(y).dtype.kind == "f":
             assert_all_finite(y, input_name="y")
         if is_classifier(estimator):

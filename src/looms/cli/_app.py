@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from inspect import cleandoc
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from looms import __version__
-from looms.cli._errors import interruptible, reported
+from looms.cli._errors import interruptible, reported, writable
 
 #: Commands, and the first line of each one's help.
 COMMANDS = {
@@ -116,7 +117,8 @@ def looms(
     if version:
         with reported():
             versions = import_module("looms.cli._versions").versions if verbose else None
-            typer.echo(versions() if versions else f"looms {__version__}")
+            text = versions() if versions else f"looms {__version__}"
+            typer.echo(writable(text, sys.stdout))
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         ctx.fail("Missing command.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import re
@@ -10,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import typer
 
@@ -66,6 +68,13 @@ _WORDS = {
     "precomputed, one of these": "one of these",
 }
 _IN_PYTHON = re.compile(f"(?P<word>{'|'.join(map(re.escape, _WORDS))})|{_QUOTED}|{_PARAMETER}")
+#: Signs of our own that not every encoding has, in signs that all have.
+_PLAIN_SIGNS = str.maketrans(
+    {"→": "->", "±": "+-", "−": "-", "–": "-", "…": "...", "─": "-", "×": "x", "·": "*"}
+    | {"χ": "chi", "\u202f": " "}
+    | dict(zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True))
+)
+_RAISED = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 #: Format characters that only join letters.
 _JOINERS = "\u200c\u200d"
 _QUIET = ContextVar("quiet", default=False)
@@ -73,6 +82,10 @@ _QUIET = ContextVar("quiet", default=False)
 
 class InputError(ValueError):
     """Error for input that cannot be used; the message says why, and what to do."""
+
+
+class OutputError(Exception):
+    """Error for a result that cannot be written where it was to go; the message says what to do."""
 
 
 @contextmanager
@@ -114,7 +127,7 @@ def reported() -> Iterator[None]:
                 message = str(error) or "out of memory"
             case ModuleNotFoundError():
                 message = f"{error.name} is not installed: {command_for('cli')}"
-            case ImportError():
+            case ImportError() | OutputError():
                 message = str(error)
             case _ if traceback:
                 raise
@@ -147,7 +160,12 @@ def is_quiet() -> bool:
 
 def say(message: str) -> None:
     """Write a line to stderr, in the words of the command line."""
-    typer.echo(visible(in_options(" ".join(message.split()))), err=True)
+    echo(visible(in_options(" ".join(message.split()))))
+
+
+def echo(line: str) -> None:
+    """Write a line to stderr, in the signs of its encoding."""
+    typer.echo(writable(line, sys.stderr), err=True)
 
 
 def in_options(text: str) -> str:
@@ -200,3 +218,27 @@ def visible(text: str, keep: str = "") -> str:
         else c
         for c in text
     )
+
+
+def writable(text: str, stream: Any) -> str:
+    r"""Text in which the signs that the encoding of a stream lacks are others, or escapes.
+
+    Examples
+    --------
+    >>> from io import BytesIO, TextIOWrapper
+    >>> writable("R² 0.91 ± 2·10⁻¹² → кот", TextIOWrapper(BytesIO(), encoding="ascii"))
+    'R^2 0.91 +- 2*10^-12 -> \\u043a\\u043e\\u0442'
+    """
+    encoding = stream.encoding or "utf-8"  # in memory there is none
+    return text.encode(encoding, _IN_PLAIN_SIGNS).decode(encoding)
+
+
+def _in_plain_signs(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    plain = _RAISED.sub(r"^\g<0>", lacking).translate(_PLAIN_SIGNS)
+    return plain.encode("ascii", "backslashreplace").decode(), error.end
+
+
+_IN_PLAIN_SIGNS = "looms.plain_signs"
+codecs.register_error(_IN_PLAIN_SIGNS, _in_plain_signs)

@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms import predict_interval, predict_set
+from looms._classes import as_written
 from looms._scores import (
     ValuesAndErrors,
     class_baselines,
@@ -70,7 +71,7 @@ class Fitted:
     table : first step, if it reads the columns of a table; None otherwise.
     unlike : counts of predicted rows unlike those of the fit; None without such a step.
     known : training rows as they were prepared; None if the model does not hold them.
-    classes : labels; empty for a regression.
+    classes : labels as they are written; empty for a regression.
     decimal : decimal mark of new rows, if it is not that of the fit.
     """
 
@@ -83,7 +84,7 @@ class Fitted:
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
         self.unlike = None if self.table is None else Unlike(self.table)
         self.known: Any = getattr(getattr(self.last, "model_", self.last), "X_fit_", None)
-        self.classes: Any = getattr(self.last, "classes_", ())
+        self.classes = as_written(getattr(self.last, "classes_", np.empty(0)))
         self.is_classifier = metadata["task"] == "classification"
 
     @property
@@ -191,11 +192,16 @@ def blocks_for(saved: Fitted, source: Source, kept: Sequence[str]) -> Iterator[T
 
 
 def fitting(saved: Fitted, X: Any) -> Any:
-    """Rows of a file in the form that the model takes; columns are found by name, if it has any."""
+    """Rows of a file in the form that the model takes; columns are found by name, if it has any.
+
+    Sparse rows get the columns of the fit, with a warning if they have values in others.
+    """
     columns, n = list(saved.metadata["columns"] or ()), saved.metadata["n_features"]
     if sparse.issparse(X):  # which ends at the last column that it uses
         shape = X.shape[0], max(X.shape[1], n)
-        return sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
+        if (X.indices >= n).any():
+            warnings.warn(f"columns beyond the {n} of the fit are ignored", stacklevel=2)
+        return sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)[:, :n]
     if saved.table is not None and columns:
         told = saved.decimal is not None
         return Columns(saved.table.kinds_, *saved.marks).typed(X) if told else X
@@ -328,6 +334,7 @@ class Predictions:
             self.decision: AnyArray = self.predicted
             self.probabilities: AnyArray | None = None
             if saved.is_classifier:
+                self.predicted = as_written(self.predicted)
                 self.decision = model.decision_function(self.matrix)
             if hasattr(model, "predict_proba"):
                 self.probabilities = model.predict_proba(self.matrix)

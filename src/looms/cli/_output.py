@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
+from rich.box import SIMPLE_HEAD, Box
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
 from looms._files import advice_on, try_writing, whole_file, write_whole
-from looms.cli._errors import InputError, is_quiet, say, visible
+from looms.cli._errors import InputError, OutputError, is_quiet, say, visible, writable
 from looms.datasets._read import SUFFIXES
 from looms.datasets._table import table_name
 from looms.model_files._files import is_model_file
@@ -87,9 +87,24 @@ def refused(
 
 
 def to_stdout(text: str) -> None:
-    """Write a result; on a terminal, control characters are shown as escapes."""
+    """Write a result in the signs of the encoding; a terminal gets control characters escaped."""
+    text = writable(text, sys.stdout)
     sys.stdout.write(visible(text, keep="\n\t") if sys.stdout.isatty() else text)
     sys.stdout.flush()
+
+
+def data_to_stdout(text: str) -> None:
+    """Write text that programs read, whole and unchanged, or else nothing."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding, sys.stdout.errors or "strict")
+    except UnicodeEncodeError as error:
+        raise OutputError(
+            f"standard output is written in {encoding}, which has no "
+            f"{text[error.start : error.end]!r}: give --output, a file in UTF-8, or set "
+            "PYTHONIOENCODING=utf-8"
+        ) from None
+    to_stdout(text)
 
 
 def show_json(values: Mapping[str, Any]) -> None:
@@ -101,8 +116,8 @@ class _Visible(Console):
     """Console that shows names unchanged, and control characters as escapes."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """A text, such as a cell of a table, on one line."""
-        return super().render_str(visible(text), **options)
+        """A text, such as a cell of a table, on one line, in the signs of the encoding."""
+        return super().render_str(writable(visible(text), self.file), **options)
 
 
 def console() -> Console:
@@ -133,7 +148,7 @@ def show_table(
         columns.append(Column(name, justify=side, overflow="fold", no_wrap=whole))
     shown = Table(
         *columns,
-        box=SIMPLE_HEAD,
+        box=Box(writable(str(SIMPLE_HEAD), sys.stdout), ascii=True),  # that is, as it is
         title=title,
         title_justify="left",
         title_style="bold",
@@ -267,7 +282,7 @@ def write_output(path: Path, data: bytes) -> None:
 def output_in_parts(path: Path | None) -> Iterator[Callable[[str], None]]:
     """Function that writes the next part of a result to stdout, or to a file (all or nothing)."""
     if path is None:
-        yield to_stdout
+        yield data_to_stdout
         return
     with writing(path, "file"), whole_file(path) as file:
 

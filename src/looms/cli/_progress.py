@@ -7,13 +7,12 @@ import time
 from typing import Any, Self
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from looms._words import score_text
 from looms.assessment._split_run import SplitResult
-from looms.cli._errors import in_options, is_quiet, visible
+from looms.cli._errors import echo, in_options, is_quiet, visible
 from looms.report.text import CRITERIA
 
 #: Number of rows from which the time of an evaluation grows with its third power.
@@ -44,7 +43,7 @@ class Meter:
         if _is_terminal() and not is_quiet():
             counts = BarColumn(bar_width=20), MofNCompleteColumn()
             parts = self._title, *counts, "{task.description}", TimeElapsedColumn()
-            self._bar = Progress(*parts, console=Console(stderr=True), transient=True)
+            self._bar = Progress(*parts, console=Console(file=sys.stderr), transient=True)
             self._task = self._bar.add_task("", total=None)
             self._bar.start()
         return self
@@ -63,7 +62,7 @@ class Meter:
             self._bar.update(self._task, completed=done, total=total, description=text)
         elif line is not None and not is_quiet() and now - self._said >= after:
             self._said = now
-            typer.echo(line, err=True)
+            echo(line)
 
     def split(self, done: int, total: int, result: SplitResult | None) -> None:
         """Scores of a split, and the time left; no result means that an assessment begins."""

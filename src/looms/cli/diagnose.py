@@ -12,7 +12,7 @@ import numpy as np
 
 from looms import diagnostics, kernel_model
 from looms._checks import check_share
-from looms._classes import class_indices
+from looms._classes import as_written, class_indices
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count, score_text
@@ -155,7 +155,7 @@ def diagnose(
     out, it overfits. Of a model with boosted trees the kernels are taken, which need no refits;
     --bootstrap 0 saves 400 fits.
 
-    The deviance judges probabilities: −2 log of the probability of the true class, summed over the
+    The deviance judges probabilities: -2 log of the probability of the true class, summed over the
     rows; smaller is better. Goodness of fit compares it with that of rows drawn from the fitted
     model itself (--bootstrap). A row is influential if the deviance changes much without it.
 
@@ -221,7 +221,7 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
     model = kernel_model(saved.model)
     rows = np.flatnonzero(model.fit_weight_)
-    y = model.classes_[class_indices(model.loo_.y)][rows]
+    y = as_written(model.classes_)[class_indices(model.loo_.y)][rows]
     numbers, groups = saved.rows[rows], None
     if model.units_.grouped:  # labels are not in the file
         _, first, of = np.unique(
@@ -241,7 +241,8 @@ def _of_data(
     """The model of a file, to be refitted to the rows of another."""
     of_fit = saved.metadata["options"].get("groups")
     table = rows_for(saved, reading.of(file), [groups] if groups else [], drop_missing)
-    y, X = classes_of(table.y, file, saved), fitting(saved, table.X)
+    with as_messages():
+        y, X = classes_of(table.y, file, saved), fitting(saved, table.X)
     name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
     labels = labels_of_groups(file, table.X, name)
     if name is not None and saved.table is not None and name not in saved.metadata["columns"]:

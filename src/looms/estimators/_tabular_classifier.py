@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import without_index
+from looms._checks import as_table, without_index
 from looms._classes import with_ties
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
@@ -184,8 +184,9 @@ class TabularClassifier(ScoredClassifier, Tabular):
         Parameters
         ----------
         X : pandas.DataFrame, polars.DataFrame, ndarray or sparse matrix, (n_samples, n_columns)
-            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. With
-            ``preprocess=None`` also what `KernelClassifier` takes.
+            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. A
+            pyarrow.Table is taken as a data frame. With ``preprocess=None`` also what
+            `KernelClassifier` takes.
         y : array-like of shape (n_samples,)
             Class of each row.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -212,7 +213,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began = time.perf_counter()
+        began, X = time.perf_counter(), as_table(X)
         preprocessor, matrix, y, options = self._fit_columns(X, y, sample_weight, groups)
         model = self._model().fit(matrix, np.asarray(y), **options)
         self._set_fitted(
@@ -309,6 +310,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
         model : TabularClassifier
             A new model; this one does not change.
         """
+        X = as_table(X)
         if _num_samples(X) == 0:
             return self.without([], certify)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)

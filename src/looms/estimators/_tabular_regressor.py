@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_random_state, gen_batches, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import check_known, one_or_many, without_index
+from looms._checks import as_table, check_known, one_or_many, without_index
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import (
     intervals_of_ends,
@@ -159,8 +159,9 @@ n_features_in_, feature_names_in_
         Parameters
         ----------
         X : pandas.DataFrame, polars.DataFrame, ndarray or sparse matrix, (n_samples, n_columns)
-            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. With
-            ``preprocess=None`` also what `KernelRegressor` takes.
+            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. A
+            pyarrow.Table is taken as a data frame. With ``preprocess=None`` also what
+            `KernelRegressor` takes.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets. Several are not transformed. One column is one target, so that predictions have
             one dimension.
@@ -187,7 +188,7 @@ n_features_in_, feature_names_in_
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began = time.perf_counter()
+        began, X = time.perf_counter(), as_table(X)
         preprocessor, matrix, y, options = self._fit_columns(X, y, sample_weight, groups)
         model, targets = self._model(), _numbers(y)
         weight = checked_sample_weight(sample_weight, len(targets))
@@ -266,6 +267,7 @@ n_features_in_, feature_names_in_
         ValueError
             If the transform does not admit the targets, or they are below the range of the fit.
         """
+        X = as_table(X)
         if _num_samples(X) == 0:
             return self.without([], certify)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from looms._checks import check_known, gaps_in, remark_on_order
+from looms._checks import as_table, check_known, gaps_in, remark_on_order
 from looms._optional import require
 from looms._scores import SCORES
 from looms._typing import AnyArray, Matrix
@@ -147,7 +147,8 @@ def check(
     Parameters
     ----------
     table : pandas.DataFrame, polars.DataFrame, ndarray or sparse matrix, (n_samples, n_columns)
-        The rows: numbers, text, categories, booleans, dates; None and NaN are gaps.
+        The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. A pyarrow.Table
+        is taken as a data frame.
     target : str or array-like of shape (n_samples,)
         Name of the column to predict, or its values. Rows without a value are left out.
     groups : str or array-like of shape (n_samples,), default=None
@@ -197,7 +198,7 @@ def check(
     """
     check_known(task, "task", ("auto", "classification", "regression"))
     found, missing = list[Caution](), list[str]()
-    X, y, name = _separated(table, target, "target")
+    X, y, name = _separated(as_table(table), target, "target")
     if isinstance(groups, str):
         X, groups, _ = _separated(X, groups, "groups")
     X = X.tocsr() if issparse(X) else rows(X)

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looms._classes import class_indices
+from looms._classes import as_written, class_indices
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics._case_deletion import loo_margins
@@ -115,7 +115,7 @@ class Model:
         self._features = features
         self.features, self.sources, self.named, self.gaps = features
         self.classification: bool = is_classifier(fitted)
-        self.classes = [str(label) for label in own("classes_", [])]
+        self.classes = [str(label) for label in as_written(own("classes_", np.empty(0)))]
         self.threshold: float | Array = own("threshold_", 0.0)
         self.held_out: HeldOut = whole.held_out_
         evaluated: Scores | None = whole._nested_scores

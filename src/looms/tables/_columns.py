@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from looms._checks import as_table
 from looms._optional import require
 from looms._typing import AnyArray
 
@@ -91,7 +92,8 @@ def _of_polars(column: Any) -> Column:
 
 
 def rows(X: Any) -> Any:
-    """A data frame as it is, or anything else as an array of two dimensions."""
+    """A data frame as it is (of pyarrow as one of pandas), or else an array of two dimensions."""
+    X = as_table(X)
     if hasattr(X, "columns"):
         return X
     if not hasattr(X, "dtype") and np.asarray(X, dtype=object).ndim == 2:

@@ -135,6 +135,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     #: Columns of a sparse matrix that are kept.
     _kept: AnyArray
     _found: list[Any]
+    #: In a state, those of `_HELD`.
+    _columns: str
 
     def __init__(
         self,
