@@ -89,6 +89,7 @@ from looms.model_files import ModelFileError, _files, _types, _values, load_mode
 from looms.model_files._types import check_fitted
 from looms.optimize._search import Outcome
 from looms.selection._nested import Setting
+from looms.tables import Columns as TableColumns
 from looms.tables import TablePreprocessor
 from looms.threshold import ThresholdRule
 from looms.units import Units
@@ -983,35 +984,31 @@ def test_a_stack_comes_back_whole(tmp_path):
 
 
 TAMPERED_STEPS = {
-    "categories of no column": ("encode", "categories_", []),
-    "a mapping beyond the categories": (
-        *("encode", "_default_to_infrequent_mappings"),
-        [np.full(6, 9)],
-    ),
-    "short means": ("scale", "mean_", np.ones(3)),
-    "no scale": ("scale", "scale_", np.zeros(1)),
-    "short medians": ("impute", "statistics_", np.ones(3)),
-    "gaps of a column that is not there": ("gaps", "features_", np.array([7])),
-    "kinds of columns that are not there": ("table", "kinds_", {"nowhere": "number"}),
-    "kinds that are none": ("table", "kinds_", dict.fromkeys(FRAME, "anything")),
-    "kinds of other steps": ("table", "kinds_", dict.fromkeys(FRAME, "category")),
-    "fewer kinds than steps": ("table", "kinds_", {"n": "number"}),
-    "no steps": ("table", "_steps", {}),
-    "other steps": ("table", "_steps", {"encode": MaxAbsScaler().fit(POINTS)}),
-    "ranges of other columns": ("table", "ranges_", {"nowhere": [0.0, 1.0]}),
-    "ranges that are none": ("table", "ranges_", {"n": ["a", "b"]}),
-    "ranges in another order": ("table", "ranges_", {"n": [2.0, 1.0]}),
-    "other names": ("table", "feature_names_in_", np.array(["a"] * FRAME.shape[1], dtype=object)),
-    "another number of columns": ("table", "n_features_in_", 1),
-    "remarks that are none": ("table", "_found", [("dates", "a", 3)]),
+    "categories of no column": ("_values", {}),
+    "a value twice": ("_values", {"t": ["a", "a"]}),
+    "values that are no text": ("_values", {"t": ["a", 3]}),
+    "rare values of another column": ("_rare", {"n": []}),
+    "short means": ("means_", np.ones(3)),
+    "no scale": ("scales_", np.zeros(1)),
+    "short medians": ("medians_", np.ones(3)),
+    "gaps of a column that is not there": ("_marked", np.array([7])),
+    "kinds of columns that are not there": ("kinds_", TableColumns({"nowhere": "number"})),
+    "kinds without marks": ("kinds_", {"n": "number", "t": "category"}),
+    "kinds of other features": ("kinds_", TableColumns(dict.fromkeys(FRAME, "category"))),
+    "fewer kinds than features": ("kinds_", TableColumns({"n": "number"})),
+    "ranges of other columns": ("ranges_", {"nowhere": [0.0, 1.0]}),
+    "ranges that are none": ("ranges_", {"n": ["a", "b"]}),
+    "ranges in another order": ("ranges_", {"n": [2.0, 1.0]}),
+    "other names": ("feature_names_in_", np.array(["a"] * FRAME.shape[1], dtype=object)),
+    "another number of columns": ("n_features_in_", 1),
+    "remarks that are none": ("_found", [("dates", "a", 3)]),
 }
 
 
 @pytest.mark.parametrize("case", TAMPERED_STEPS)
 def test_a_step_that_contradicts_itself_is_refused(tmp_path, case):
-    name, attribute, value = TAMPERED_STEPS[case]
     table = copy.deepcopy(machine("table"))
-    setattr(table if name == "table" else table._steps[name], attribute, value)
+    setattr(table, *TAMPERED_STEPS[case])
     refused(tmp_path, table)
 
 

@@ -52,7 +52,7 @@ def test_a_good_table_has_no_findings():
 CASES = {
     "One class": lambda f: f.assign(ill="yes"),
     "A column that cannot be read": lambda f: f.assign(
-        odd=pd.Series([1.5, "x", *[2.5] * (N - 2)], dtype=object)
+        odd=pd.Series([1.5, b"x", *[2.5] * (N - 2)], dtype=object)
     ),
     "A column gives the target": lambda f: f.assign(paid=np.where(f.ill == "yes", "p", "q")),
     "Duplicates": lambda f: pd.concat([f, f[::2]], ignore_index=True),

@@ -216,8 +216,9 @@ def check(
         found.append(note("Rows without a target", f"{text}: left out here{numbered}."))
         X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
         numbers = numbers[kept]
-    marks = marks_in(X, y, decimal=decimal)
-    classes, codes, sizes = _understood(y, task, found, marks)
+    targets = require("pandas", "looms.check").Series(np.ravel(y) if np.ndim(y) == 2 else y)
+    marks = marks_in(X, targets, decimal=decimal)
+    classes, codes, sizes = _understood(targets, task, found, marks)
     prepare = TablePreprocessor(decimal=marks)
     try:
         matrix = fitted_matrix(prepare, X)
@@ -278,10 +279,9 @@ def _separated(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None
 
 
 def _understood(
-    y: Any, task: Task, found: list[Caution], marks: Marks
+    values: Any, task: Task, found: list[Caution], marks: Marks
 ) -> tuple[bool, AnyArray, dict[Any, int]]:
     """Whether the targets are classes, the targets as numbers, and the sizes of the classes."""
-    values = require("pandas", "looms.check").Series(np.ravel(y) if np.ndim(y) == 2 else y)
     if values.nunique() == 1:
         text = f"The target is {values.iloc[0]!r} in every row: there is nothing to learn."
         found.append(serious("One class", text))

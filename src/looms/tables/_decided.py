@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -218,8 +219,11 @@ def marks_in(X: Any, *columns: Any, decimal: Decimal = None) -> Marks:
     if sparse.issparse(X):
         return POINT
     X = rows(X)
-    given = [*columns_of(X, range(X.shape[1])), *columns]
-    return _marks([cells_of(each, "target") for each in given if hasattr(each, "dtype")], decimal)
+    cells = []
+    for column in [*columns_of(X, range(X.shape[1])), *columns]:
+        with suppress(ValueError):  # of a column that no kind has
+            cells.append(cells_of(column, ""))
+    return _marks(cells, decimal)
 
 
 def _marks(cells: Iterable[Cells | None], decimal: Decimal) -> Marks:

@@ -136,7 +136,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _kept: AnyArray
     _found: list[Any]
     #: In a state, those of `_HELD`.
-    _columns: str
+    _columns: AnyArray
 
     def __init__(
         self,
@@ -393,13 +393,18 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             start += len(values) + bool(rare)
 
     def __getstate__(self) -> dict[str, Any]:
-        """State with the columns as one text, whatever their number."""
+        """State with the columns as one text, whatever their number.
+
+        A model file has a node of some hundred bytes for each object, and an evaluated model holds
+        a preprocessor for every fold.
+        """
         state = dict(super().__getstate__())
         held = {name: state.pop(name) for name in _HELD & state.keys()}
-        return state | {"_columns": json.dumps(held, default=_plain)}
+        text = json.dumps(held, default=_plain)
+        return state | {"_columns": np.frombuffer(text.encode(), np.uint8)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        held = json.loads(state.get("_columns", "{}"))
+        held = json.loads(bytes(state.get("_columns", b"{}")))
         state = {name: value for name, value in state.items() if name != "_columns"}
         super().__setstate__(state | {name: _made(name, value) for name, value in held.items()})
 
