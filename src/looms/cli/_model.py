@@ -41,7 +41,7 @@ from looms.report.model import model_of
 from looms.selection._fold_pairs import pair_auc
 from looms.tables import Columns, TablePreprocessor
 from looms.tables._cells import POINT, Marks, is_written, marks_of
-from looms.tables._columns import Column, check_names
+from looms.tables._frames import Column, check_names
 from looms.tables._target import labels_among, numbers, text
 from looms.tables._unlike import IN_ALL, Unlike
 

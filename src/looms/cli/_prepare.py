@@ -34,8 +34,8 @@ from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
 from looms.tables._cells import POINT, Marks, missing_in
-from looms.tables._columns import Column
-from looms.tables._decided import marks_in
+from looms.tables._columns import marks_in
+from looms.tables._frames import Column
 from looms.tables._kinds import CATEGORIES, converted, read_column
 from looms.tables._preprocessor import matrix_of, remarks_in
 from looms.tables._remarks import CHANGED, sentence

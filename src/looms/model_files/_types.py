@@ -70,7 +70,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.selection._decisions.Decisions": models.decisions,
     "looms.scores.Scores": models.scores,
     "looms.selection._nested.Nested": models.nested,
-    "looms.tables._decided.Columns": transformers.table_columns,
+    "looms.tables._columns.Columns": transformers.table_columns,
     "looms.tables._preprocessor.TablePreprocessor": transformers.table,
     "looms.units.Units": models.units,
     "sklearn.compose._column_transformer.ColumnTransformer": transformers.columns,

@@ -32,8 +32,8 @@ from looms.report.page import write_check
 from looms.report.text import Caution, note, percent, plain, score, sentence, serious
 from looms.tables import TablePreprocessor
 from looms.tables._cells import Cells, Marks, is_written
-from looms.tables._columns import columns_of, names_in, places_of, rows
-from looms.tables._decided import Decimal, marks_in
+from looms.tables._columns import Decimal, marks_in
+from looms.tables._frames import columns_of, names_in, places_of, rows
 from looms.tables._kinds import converted, read_column
 from looms.tables._preprocessor import fitted_matrix, identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice

@@ -8,7 +8,7 @@ file of 0.08 MB against 12.8 MB (deflated 5 kB against 342 kB), loaded in 2 ms a
 packages or 106 MB less to install.
 """
 
-from looms.tables._decided import Columns
+from looms.tables._columns import Columns
 from looms.tables._preprocessor import TablePreprocessor
 
 __all__ = ["Columns", "TablePreprocessor"]

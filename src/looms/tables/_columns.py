@@ -1,117 +1,256 @@
-"""Columns of a table, whatever holds it: a data frame of pandas or polars, or an array."""
+"""The columns of a table, decided once by the rows of a fit."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_array
+from scipy import sparse
 
-from looms._checks import as_table
+from looms._checks import check_known
 from looms._optional import require
 from looms._typing import AnyArray
+from looms.tables._cells import POINT, Cells, Marks, marks_of
+from looms.tables._frames import Column, check_names, columns_of, names_in, places_of, rows
+from looms.tables._kinds import (
+    CATEGORIES,
+    DATES,
+    KINDS,
+    Kind,
+    Read,
+    cells_of,
+    converted,
+    read_column,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A column as it is given; an array holds numbers.
-Column: TypeAlias = "pd.Series | AnyArray"
+#: Decimal mark, alone or with the separator of thousands; None if cells are to tell.
+Decimal: TypeAlias = str | tuple[str, str] | None
 
 
-def names_in(X: Any) -> list[str] | None:
-    """Names of the columns of a data frame, as text; None for an array.
+class Columns(Mapping[str, Kind]):
+    """Kinds of the columns of a table, and how numbers are written in it.
+
+    They are decided once, by the rows of a fit (`of`). Cells of new rows are then read one by one,
+    by `read`, so that what a cell means depends neither on its neighbors nor on the format of the
+    file.
+
+    Parameters
+    ----------
+    kinds : mapping of str to str
+        "number", "date", "day-first date", "month-first date", "truth" or "category" of each
+        column.
+    decimal : {".", ","}, default="."
+        Decimal mark of numbers in text.
+    thousands : {"", ".", ","}, default=""
+        Separator of their thousands; by default they have none.
 
     Raises
     ------
     ValueError
-        If two columns have the same name.
+        If a kind or a mark is none of these.
+
+    Notes
+    -----
+    Text is of two types. Cells as they are written in a file, which `looms.datasets` gives as
+    pandas columns of the type ``ArrowDtype(pyarrow.large_string())``, are numbers if all of them
+    are. Other text, such as that of a data frame or a Parquet file, is a category, or dates. Both
+    hold gaps: empty text, ``?``, ``NA``, ``NULL`` and the like.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = Columns.of(pd.DataFrame({"size": [1, 2, None], "ward": ["01", "NA", "A3"]}))
+    >>> dict(columns)
+    {'size': 'number', 'ward': 'category'}
+    >>> columns.read(pd.DataFrame({"ward": ["01"], "size": ["2.5"]}))
+    {'size': array([2.5]), 'ward': array(['01'], dtype=object)}
     """
-    if not hasattr(X, "columns"):
-        return None
-    names = [name_as_text(name) for name in X.columns]
-    if len(set(names)) < len(names):
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise ValueError(f"two columns are named {twice!r}: rename one of them")
-    return names
+
+    decimal: str
+    thousands: str
+    _kinds: dict[str, Kind]
+
+    def __init__(self, kinds: Mapping[str, Kind], decimal: str = ".", thousands: str = "") -> None:
+        for name, kind in kinds.items():
+            check_known(kind, f"kind of {name!r}", KINDS)
+        check_known(decimal, "decimal", (".", ","))
+        check_known(thousands, "thousands", ("", "," if decimal == "." else "."))
+        self._kinds, self.decimal, self.thousands = dict(kinds), decimal, thousands
+
+    @classmethod
+    def of(cls, X: Any, decimal: Decimal = None) -> Columns:
+        """Columns of a table, decided by its rows.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or ndarray, (n_samples, n_columns)
+            The rows. Columns without names are called x0, x1, and so on.
+        decimal : {".", ","} or pair of str, default=None
+            Decimal mark of numbers in text; the other mark may separate thousands. A pair, such as
+            ``(".", "")``, has the separator of thousands as well. By default the decimal mark is a
+            comma if some column can be read as numbers only with it, and none only with a point,
+            and the other mark separates thousands if some number has it.
+
+        Returns
+        -------
+        columns : Columns
+            All columns of the table.
+
+        Raises
+        ------
+        ValueError
+            If a column holds infinite numbers, or neither numbers, dates, text nor booleans.
+        """
+        X = rows(X)
+        place = places_of(names_in(X), X.shape[1])
+        columns = dict(zip(place, columns_of(X, [*place.values()]), strict=True))
+        return read_columns(columns, decimal=decimal)[0]
+
+    @property
+    def marks(self) -> Marks:
+        """Decimal mark and separator of thousands."""
+        return Marks(self.decimal, self.thousands)
+
+    def read(self, X: Any) -> dict[str, AnyArray]:
+        """Values of the columns of any rows.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or ndarray, (n_samples, n_columns)
+            A table with these columns, in any order; others are ignored. Cells may be text or
+            typed.
+
+        Returns
+        -------
+        values : dict of ndarray of shape (n_samples,)
+            Floats of numbers, and of dates as days since 1970; text of the others; NaN for gaps.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, or a cell is of another kind than its column: the message has
+            the column and the row.
+        """
+        X = rows(X)
+        return self.read_at(X, names_in(X))
+
+    def read_at(self, X: Any, names: Sequence[str] | None) -> dict[str, AnyArray]:
+        """Values of the columns of rows whose columns have these names, as in `read`."""
+        place = places_of(names, X.shape[1])
+        check_names([*self], place)
+        columns: list[Column] = columns_of(X, [place[name] for name in self])
+        given = zip(self.items(), columns, strict=True)
+        return {name: converted(column, name, kind, self.marks) for (name, kind), column in given}
+
+    def typed(self, X: Any) -> pd.DataFrame:
+        """Rows with types, for other libraries.
+
+        Parameters
+        ----------
+        X : table
+            As in `read`.
+
+        Returns
+        -------
+        typed : pandas.DataFrame
+            Floats, times, booleans and text, with pandas' missing values, and the index of ``X``.
+
+        Raises
+        ------
+        ValueError
+            As in `read`.
+        """
+        pandas = require("pandas", "Columns.typed")
+        typed: dict[str, Any] = self.read(X)
+        for name, values in typed.items():
+            if self[name] in DATES:
+                days = np.where(np.isnan(values), 0.0, values)
+                typed[name] = np.round(days * 86_400_000_000).astype("M8[us]")
+                typed[name][np.isnan(values)] = np.datetime64("NaT")
+            elif self[name] == "truth":
+                words = {"True": True, "False": False}
+                if set(values[~pandas.isna(values)]) <= words.keys():
+                    typed[name] = pandas.array([words.get(each) for each in values], "boolean")
+        return pandas.DataFrame(typed, index=getattr(X, "index", None))
+
+    def only(self, names: Any) -> Columns:
+        """The columns with some names, in this order."""
+        return Columns({name: self[name] for name in names}, *self.marks)
+
+    def __getitem__(self, name: str) -> Kind:
+        return self._kinds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Columns) and self.marks != other.marks:
+            return False
+        return Mapping.__eq__(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        marks = f", decimal={self.decimal!r}" if self.decimal != "." else ""
+        marks += f", thousands={self.thousands!r}" if self.thousands else ""
+        return f"Columns({self._kinds}{marks})"
+
+    @property
+    def categories(self) -> list[str]:
+        """Names of the columns of which each value becomes a feature."""
+        return [name for name, kind in self.items() if kind in CATEGORIES]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Names of the columns of numbers and dates."""
+        return [name for name, kind in self.items() if kind not in CATEGORIES]
 
 
-def name_as_text(name: object) -> str:
-    """Name of a column as text: of a year 2019, also as a float, "2019"."""
-    if isinstance(name, tuple):
-        return str(tuple(map(name_as_text, name)))
-    return str(int(name) if isinstance(name, float) and name.is_integer() else name)
+def marks_in(X: Any, *columns: Any, decimal: Decimal = None) -> Marks:
+    """Marks of numbers in the text of a table and of columns beside it, as of `Columns.of`."""
+    if sparse.issparse(X):
+        return POINT
+    X = rows(X)
+    cells = []
+    for column in [*columns_of(X, range(X.shape[1])), *columns]:
+        with suppress(ValueError):  # of a column that no kind has
+            cells.append(cells_of(column, ""))
+    return _marks(cells, decimal)
 
 
-def places_of(names: Sequence[str] | None, n: int) -> dict[str, int]:
-    """Place of each of n columns by its name; x0, x1, and so on without names."""
-    called = [f"x{k}" for k in range(n)] if names is None else names
-    return {name: k for k, name in enumerate(called)}
+def _marks(cells: Iterable[Cells | None], decimal: Decimal) -> Marks:
+    return marks_of([of for of in cells if of and (of.written or not of.are_text)], decimal)
 
 
-def columns_of(X: Any, places: Sequence[int]) -> list[Column]:
-    """Columns of a table at some places.
+def read_columns(
+    columns: Mapping[str, Column],
+    known: Mapping[str, Kind] | None = None,
+    decimal: Decimal = None,
+) -> tuple[Columns, dict[str, Read]]:
+    """Columns of a table, and their values, each cell converted once.
 
     Parameters
     ----------
-    X : pandas.DataFrame, polars.DataFrame, or array of `rows`
-        The table.
-    places : sequence of int
-        Which columns.
-
-    Returns
-    -------
-    columns : list of ndarray or pandas.Series
-        Arrays for numbers of polars and of an array, else pandas' own type.
+    columns : the columns by their names.
+    known : kinds of all of them, and of `Columns` the marks, if they are known.
+    decimal : as in `Columns.of`.
     """
-    if not hasattr(X, "columns"):
-        if X.dtype.kind in "iuf":
-            return [X[:, k] for k in places]
-        pandas = require("pandas", "A table of mixed columns")
-        return [pandas.Series(X[:, k]) for k in places]
-    if hasattr(X, "iloc"):
-        return [X.iloc[:, k] for k in places]
-    return [_of_polars(X.to_series(k)) for k in places]
-
-
-def _of_polars(column: Any) -> Column:
-    """A column of polars, with NaN, NaT or None for a gap."""
-    dtype = column.dtype
-    if dtype.is_numeric() and not dtype.is_decimal():
-        values: AnyArray = column.to_numpy()
-        return values
-    pandas = require("pandas", "A table of mixed columns")
-    name = str(dtype)
-    if name.startswith("Datetime"):
-        return pandas.Series(column.to_numpy())
-    cells = column.to_list()
-    if name.startswith(("Categorical", "Enum")):
-        return pandas.Series(pandas.Categorical(cells))
-    return pandas.Series(cells, dtype=object)
-
-
-def rows(X: Any) -> Any:
-    """A data frame as it is (of pyarrow as one of pandas), or else an array of two dimensions."""
-    X = as_table(X)
-    if hasattr(X, "columns"):
-        return X
-    if not hasattr(X, "dtype") and np.asarray(X, dtype=object).ndim == 2:
-        numbers = np.asarray(X)  # of lists with text everything would become text
-        X = np.asarray(X, dtype=object) if numbers.dtype.kind in "USO" else numbers
-    X = check_array(X, dtype=None, ensure_all_finite=False)
-    return X.astype(object) if X.dtype.kind in "US" else X
-
-
-def check_names(names: Sequence[str], given: Iterable[str]) -> None:
-    """ValueError if a table lacks columns; it names them, and what is most like the first."""
-    columns = set(given)
-    absent = [name for name in names if name not in columns]
-    if absent:
-        alike = difflib.get_close_matches(absent[0], sorted(columns), 1, 0.75)
-        hint = f" ({alike[0]!r} is there)" if alike else ""
-        shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
-        raise ValueError(
-            f"{len(absent)} of the model's {len(names)} columns are missing: {shown}{hint}"
-            "; add them, empty where not known, or fit without them"
-        )
+    cells = {name: cells_of(column, name) for name, column in columns.items()}
+    marks = known.marks if isinstance(known, Columns) else _marks(cells.values(), decimal)
+    read = {
+        name: read_column(column, name, marks, known[name] if known else None, cells[name])
+        for name, column in columns.items()
+    }
+    written = [of for of in cells.values() if of and of.written]
+    if decimal or (marks.decimal == "." and any(of.tells_point for of in written)):
+        told = {name: of for name, of in read.items() if of.sign and of.sign[0] == "doubt"}
+        read |= {name: of._replace(sign=None) for name, of in told.items()}
+    return Columns({name: of.kind for name, of in read.items()}, *marks), read

@@ -30,8 +30,8 @@ from looms.tables._cells import (
     is_written,
     text_of,
 )
-from looms.tables._columns import Column
 from looms.tables._dates import days_of, days_of_times, may_be_date
+from looms.tables._frames import Column
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,8 @@ from sklearn.utils.validation import (
 
 from looms._checks import check_count
 from looms._typing import AnyArray, Array, Matrix
-from looms.tables._columns import (
+from looms.tables._columns import Columns, Decimal, read_columns
+from looms.tables._frames import (
     check_names,
     columns_of,
     name_as_text,
@@ -29,7 +30,6 @@ from looms.tables._columns import (
     places_of,
     rows,
 )
-from looms.tables._decided import Columns, Decimal, read_columns
 from looms.tables._kinds import Kind
 from looms.tables._remarks import (
     SERIOUS,

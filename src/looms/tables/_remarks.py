@@ -13,8 +13,8 @@ from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms._words import listed, row_name
 from looms.tables._cells import CODE
-from looms.tables._columns import Column
-from looms.tables._decided import Columns
+from looms.tables._columns import Columns
+from looms.tables._frames import Column
 from looms.tables._kinds import CATEGORIES, Read, date_like
 
 #: With fewer rows, different values are not a sign of an identifier.

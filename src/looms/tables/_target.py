@@ -14,7 +14,7 @@ from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
 from looms.tables._cells import POINT, TRUTH, Marks
-from looms.tables._columns import Column
+from looms.tables._frames import Column
 from looms.tables._kinds import as_text, cells_of, read_column
 
 if TYPE_CHECKING:
