@@ -140,6 +140,8 @@ def times_of_rows(
     column = _whole_column(path, X, "--time", name, "time", "leave these rows out")
     if column is None:
         return None
+    if column.dtype.kind in "iuM" and column.nunique() > 1:  # as exact as they are
+        return column.to_numpy()
     with as_messages():
         read = read_column(column, name, marks)
     kinds, texts = read.kinds, read.values
@@ -153,7 +155,7 @@ def times_of_rows(
         elif len(kinds) > 1:
             why = "has dates in which either number may be the day"
         raise InputError(f"{path}: --time {name} {why}; write dates as 2021-12-31, or numbers")
-    return column.to_numpy() if column.dtype.kind in "iuM" else read.values
+    return read.values
 
 
 def weights_of_rows(
