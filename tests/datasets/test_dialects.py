@@ -112,7 +112,7 @@ def test_encodings_can_be_named(tmp_path):
     assert read_table(path, encoding="cp1251").X["a"].tolist() == ["ж"]
     with pytest.raises(TableError, match="no encoding 'klingon'"):
         read_table(path, encoding="klingon")
-    with pytest.raises(TableError, match="byte 5 is not text in utf-8"):
+    with pytest.raises(TableError, match="line 2 is not text in utf-8"):
         read_table(path, encoding="utf-8")
 
 

@@ -231,10 +231,10 @@ REFUSED = {
     "gap in the target": ("a,y\n1,2\n3, NA\n4,\n", "missing in 2 of 3 rows, first in data row 2"),
     "damaged UTF-8": (
         "a,y\né,1\n".encode() + b"\xff,2\n",
-        "byte 10 is not text in utf-8, and other",
+        "line 3 is not text in utf-8, and other",
     ),
     "UTF-16 without a mark": ("a,y\n1,2\n".encode("utf-16-le"), r"line 1 holds '\\x00'"),
-    "half of UTF-16": ("a,y\n1,2\n".encode("utf-16")[:-1], "byte 17 is not text in utf-16"),
+    "half of UTF-16": ("a,y\n1,2\n".encode("utf-16")[:-1], "line 2 is not text in utf-16"),
     "a blank for a name": ("a, ,y\n1,2,3\n", "column 2 has no name"),
 }
 

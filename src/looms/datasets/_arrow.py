@@ -26,55 +26,46 @@ _ROWS, _BYTES = 2**13, 2**20
 _INDEX = re.compile(r"__index_level_\d+__")
 
 
-def parquet_source(path: Path, max_bytes: int | None = None) -> Source:
-    """Source of a Parquet file, which keeps little more than one block in memory.
+def arrow_source(path: Path, format: str, max_bytes: int | None = None) -> Source:
+    """Source of a Parquet file, or of a file or stored stream in Arrow's IPC format.
 
-    With ``max_bytes`` the file is read at once, unpacked if its name ends in ``.gz``.
+    It keeps little more than one block in memory; with ``max_bytes`` the file is read once, into
+    memory, unpacked if its name ends in ``.gz``.
     """
-    content = None if max_bytes is None else pa.BufferReader(read_bytes(path, max_bytes))
-    # Not ahead, and a part of a column at a time, so that row groups may be of any size.
-    options = {} if content else {"pre_buffer": False, "buffer_size": _BYTES}
-    with _whole(path, "it is not a whole Parquet file"):
-        file = parquet.ParquetFile(content or path, **options)
-        names = file.schema_arrow.names
-    # A value that is written once, however often it appears, has its bytes in memory each time.
-    if max_bytes is not None and 8 * file.metadata.num_rows * len(names) > max_bytes:
-        raise too_large(path, max_bytes)
-    size = max(file.metadata.num_rows, 1) if content else _ROWS
-
-    def batches() -> Iterator[Any]:
-        n = file.num_row_groups
-        for group in range(n):
-            with _whole(path, f"row group {group + 1} of {n} cannot be read"):
-                yield from file.iter_batches(size, row_groups=[group], use_threads=bool(content))
-
-    return _source(path, batches, names)
-
-
-def arrow_source(path: Path, max_bytes: int | None = None) -> Source:
-    """Source of a file or stored stream in Arrow's IPC format, as in `parquet_source`."""
     content = None if max_bytes is None else read_bytes(path, max_bytes)
 
     def opened() -> Any:
-        with _whole(path, "it is not a whole Arrow file"):
+        with _whole(path, f"it is not a whole {format.capitalize()} file"):
             file = pa.OSFile(str(path)) if content is None else pa.BufferReader(content)
+            if format == "parquet":
+                # Not ahead, and a part of a column at a time: row groups may be of any size.
+                return parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BYTES)
             is_stream = file.read(6) != b"ARROW1"
             file.seek(0)
             return ipc.open_stream(file) if is_stream else ipc.open_file(file)
 
     def batches() -> Iterator[Any]:
-        source = opened()
-        each = source
-        if hasattr(source, "num_record_batches"):
+        source, n_values = opened(), 0
+        if format == "parquet":
+            each = source.iter_batches(_ROWS, use_threads=False)
+        elif hasattr(source, "num_record_batches"):
             each = map(source.get_batch, range(source.num_record_batches))
+        else:
+            each = source
         for k in count(1):
-            with _whole(path, f"record batch {k} cannot be read"):
+            with _whole(path, f"batch {k} of its rows cannot be read"):
                 batch = next(each, None)
             if batch is None:
                 return
+            # A value that is stored once, however often it appears, takes memory each time.
+            n_values += batch.num_rows * batch.num_columns
+            if max_bytes is not None and 8 * n_values > max_bytes:
+                raise too_large(path, max_bytes)
             yield batch
 
-    return _source(path, batches, opened().schema.names)
+    source = opened()
+    schema = source.schema_arrow if format == "parquet" else source.schema
+    return _source(path, batches, schema.names)
 
 
 def object_source(source: Any) -> Source:
@@ -115,11 +106,8 @@ def _alike(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterator[pa.Tabl
             fields = list(batch.schema)
             check_columns(batch.schema.names, path)
         if list(batch.schema) != fields:
-            new = next(
-                (f"column {f.name!r} of type {f.type}" for f in batch.schema if f not in fields),
-                "other columns",
-            )
-            problem = f"batch {k} has {new}, unlike the first"
+            new = [f"column {f.name!r} of type {f.type}" for f in batch.schema if f not in fields]
+            problem = f"batch {k} has {(new or ['other columns'])[0]}, unlike the first"
             raise TableError(path, problem, "All batches must have one schema.")
         yield batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
 

@@ -37,6 +37,11 @@ _LOOKED_AT = 1000
 #: A letter of two or three bytes in UTF-8.
 _LETTER = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
 
+_ADVICE = (
+    "Give the encoding by encoding=..., such as utf-16-le, or check that the file has the format "
+    "that its name says."
+)
+
 #: First line that tells spreadsheet programs the separator.
 _SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?=\r|\n)', re.IGNORECASE)
 
@@ -44,7 +49,11 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def delimited_source(
-    path: Path, usual: str, sep: str | None, encoding: str | None, max_bytes: int | None = None
+    path: Path,
+    usual: str,
+    max_bytes: int | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> Source:
     """Source of a table of text, strictly: every row has as many cells as the first line.
 
@@ -145,19 +154,15 @@ class _TextFile:
 
     def _encoded(self, piece: str, n_lines: int) -> bytes:
         """A piece in UTF-8; TableError for characters that are no text."""
+        place = piece.find("\0")
         try:
-            content, place = piece.encode(), piece.find("\0")
+            if place < 0:
+                return piece.encode()
         except UnicodeEncodeError as error:  # halves of characters
-            content, place = b"", error.start
-        if place < 0:
-            return content
-        raise TableError(
-            self.path,
-            f"line {n_lines + piece.count(chr(10), 0, place) + 1} holds {piece[place]!r}, which is "
-            "no character",
-            "Give the encoding by encoding=..., such as utf-16-le, or check that the file has the "
-            "format that its name says.",
-        )
+            place = error.start
+        line = n_lines + piece.count("\n", 0, place) + 1
+        problem = f"line {line} holds {piece[place]!r}, which is no character"
+        raise TableError(self.path, problem, _ADVICE)
 
     def _parsed(self, content: bytes, n_rows: int) -> pa.Table:
         """Cells of a piece; ``n_rows`` rows precede it, -1 if it begins with the names.
@@ -186,38 +191,26 @@ class _TextFile:
             )
         except pa.ArrowInvalid as error:
             problem = first_line(error).removeprefix("CSV parse error: ")
-            raise TableError(
-                self.path,
-                re.sub(r"^Row #(\d+)", lambda row: f"data row {int(row[1]) + n_rows}", problem),
-                "Correct that row, or give the separator by sep=...; a file "
-                "with decimal commas is mostly separated by ';'.",
-            ) from None
+            problem = re.sub(r"^Row #(\d+)", lambda m: f"data row {int(m[1]) + n_rows}", problem)
+            advice = "Correct that row, or give the separator by sep=..., often ';'."
+            raise TableError(self.path, problem, advice) from None
 
     def _texts(self) -> Iterator[str]:
         """Pieces of the file as text, without a byte order mark."""
+        n_lines, begun = 1, False
         try:
             with suppress(UnicodeError):
                 b"a".decode(self.encoding)  # refuses what is no encoding of text
-            decoder = codecs.getincrementaldecoder(self.encoding)()
+            for text in codecs.iterdecode(self.content(), self.encoding):
+                yield text if begun else text.removeprefix("\ufeff")
+                n_lines, begun = n_lines + text.count("\n"), begun or bool(text)
         except LookupError:
-            problem = f"there is no encoding {self.encoding!r}"
-            raise TableError(
-                self.path, problem, "Known are utf-8, utf-16, cp1252 and more."
-            ) from None
-        n_bytes, begun = 0, False
-        for chunk in chain(self.content(), [b""]):
-            waiting = len(decoder.getstate()[0])
-            try:
-                text = decoder.decode(chunk, final=not chunk)
-            except UnicodeError as error:
-                place = f"byte {n_bytes - waiting + getattr(error, 'start', 0) + 1}"
-                raise TableError(
-                    self.path,
-                    f"{place} is not text in {self.encoding}",
-                    "Give the encoding by encoding=..., or get the file again.",
-                ) from None
-            yield text if begun else text.removeprefix("\ufeff")
-            n_bytes, begun = n_bytes + len(chunk), begun or bool(text)
+            problem, advice = f"there is no encoding {self.encoding!r}", "Known is utf-8, for one."
+            raise TableError(self.path, problem, advice) from None
+        except UnicodeError as error:
+            before = getattr(error, "object", b"")[: getattr(error, "start", 0)]
+            problem = f"line {n_lines + before.count(10)} is not text in {self.encoding}"
+            raise TableError(self.path, problem, _ADVICE) from None
 
 
 def _separator(text: str, usual: str, path: Path) -> str:
@@ -239,12 +232,8 @@ def _separator(text: str, usual: str, path: Path) -> str:
     if len(fits) == 1:
         return fits[0]
     marks = " and ".join(_SEPARATORS[mark] for mark in fits)
-    raise TableError(
-        path,
-        f"the separator of the cells is not clear: of {', '.join(_SEPARATORS.values())}, the first "
-        f"line may be divided by {marks}",
-        "Give the separator by sep=...",
-    )
+    problem = f"the separator is not clear: the first line may be divided by {marks}"
+    raise TableError(path, problem, "Give the separator by sep=...")
 
 
 def _rows_end(text: str, sep: str, goes_on: bool) -> tuple[int, int | None]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import pandas
 
 from looms.datasets._arff import read_arff
-from looms.datasets._arrow import arrow_source, object_source, parquet_source
+from looms.datasets._arrow import arrow_source, object_source
 from looms.datasets._bytes import MAX_BYTES, STDIN, is_pipe
 from looms.datasets._delimited import delimited_source
 from looms.datasets._rows import RowReader, reader_of
@@ -134,7 +134,7 @@ def read_table(
     ([[3.5, 1.4], [3.0, 4.7]], ['setosa', 'versicolor'])
     """
     path = Path(path)
-    options: dict[str, Any] = {"sep": sep, "encoding": encoding, "sheet": sheet}
+    options = {"sep": sep, "encoding": encoding, "sheet": sheet}
     reader = _reader(path, target, keep, format, options, max_bytes, at_once=True)
     table = next(reader.tables(sys.maxsize), None)
     if table is None:
@@ -195,7 +195,7 @@ def open_table(
         return reader_of(divided(source.reset_index(drop=True), target, path, keep), path)
     if not isinstance(source, str | os.PathLike):
         return object_source(source).reader(target, keep)
-    options: dict[str, Any] = {"sep": sep, "encoding": encoding, "sheet": sheet}
+    options = {"sep": sep, "encoding": encoding, "sheet": sheet}
     return _reader(Path(source), target, keep, format, options, max_bytes)
 
 
@@ -209,46 +209,34 @@ def _reader(
     at_once: bool = False,
 ) -> RowReader:
     """Reader of a file; in memory if it is to be read at once, or can be read only once."""
-    format = _checked_format(path, target, format, options, keep)
+    format = format or _guess(path)
+    given = {name: value for name, value in options.items() if value is not None}
+    _check_options(path, target, keep, format, given)
     if format == "npz":
         return reader_of(read_npz(path, max_bytes), path)
-    if format == "arff":
-        return reader_of(divided(read_arff(path, max_bytes), target, path, keep), path)
-    if format == "spreadsheet":
-        frame = read_spreadsheet(path, options["sheet"], max_bytes)
-        return reader_of(divided(frame, target, path, keep), path)
+    if format in ("arff", "spreadsheet"):
+        read = read_arff if format == "arff" else read_spreadsheet
+        return reader_of(divided(read(path, max_bytes, **given), target, path, keep), path)
     packed = path.suffix == ".gz" and format in ("parquet", "arrow")
     limit = max_bytes if at_once or packed or is_pipe(path) else None
     if format == "svmlight":
         return svmlight_reader(path, limit)
-    if format == "parquet":
-        source = parquet_source(path, limit)
-    elif format == "arrow":
-        source = arrow_source(path, limit)
-    else:
-        dialect = options["sep"], options["encoding"]
-        source = delimited_source(path, _USUAL[format], *dialect, limit)
-    return source.reader(target, keep)
+    if format in ("parquet", "arrow"):
+        return arrow_source(path, format, limit).reader(target, keep)
+    return delimited_source(path, _USUAL[format], limit, **given).reader(target, keep)
 
 
-def _checked_format(
-    path: Path,
-    target: str | None,
-    format: Format | None,
-    options: dict[str, Any],
-    keep: Sequence[str],
-) -> Format:
-    """Format of a file; refuses options that are not for it."""
-    if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
-        raise TableError(path, "this is a folder", "Name one file in it.")
-    format = format or _guess(path)
-    for name, value in options.items():
-        if value is not None and format not in _OPTIONS[name]:
+def _check_options(
+    path: Path, target: str | None, keep: Sequence[str], format: Format, given: dict[str, Any]
+) -> None:
+    """Refuses options that are not for a format."""
+    for name, value in given.items():
+        if format not in _OPTIONS[name]:
             files = " and ".join(_OPTIONS[name])
             problem = f"{name}={value!r} is for {files} files, and this is {format}"
             raise TableError(path, problem, "Leave it out.")
-    sep = options["sep"]
-    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
+    sep = given.get("sep", ",")
+    if len(sep) != 1 or not sep.isascii() or sep in '"\r\n':
         raise ValueError(f"sep={sep!r} is not one character of ASCII other than a quotation mark")
     if format in ("svmlight", "npz"):
         if keep:
@@ -256,7 +244,6 @@ def _checked_format(
         if target is not None:
             problem = "the target cannot be chosen: it is in the file itself or in one of labels"
             raise TableError(path, problem, f"Leave out the target {target!r}.")
-    return format
 
 
 def _guess(path: Path) -> Format:

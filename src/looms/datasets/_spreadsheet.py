@@ -24,7 +24,9 @@ from looms.datasets._table import WRITTEN, TableError, check_columns
 _PLACE = re.compile(rb"\br\s*=\s*[\"']([A-Z]*)([0-9]{1,9})")
 
 
-def read_spreadsheet(path: Path, sheet: str | int | None, max_bytes: int) -> pandas.DataFrame:
+def read_spreadsheet(
+    path: Path, max_bytes: int, sheet: str | int | None = None
+) -> pandas.DataFrame:
     """Cells of a sheet by their own types; a column of text is text as it is written.
 
     The first row that is not blank has the names of the columns. Blank rows at the end and blank
