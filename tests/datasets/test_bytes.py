@@ -1,7 +1,10 @@
 """How much of a file is read, and names that no file can have."""
 
 import gzip
+import io
+import os
 import resource
+import threading
 import zipfile
 
 import numpy as np
@@ -9,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from looms.datasets import TableError, read_table
+from looms.datasets import TableError, open_table, read_table
 
 CONTENT = {
     "t.csv": b"a,b\n" + b"1,2\n" * 99,
@@ -50,6 +53,62 @@ def test_names_that_no_file_can_have(tmp_path, name):
         read_table(tmp_path / name)
 
 
+@pytest.fixture
+def pipe(tmp_path):
+    """Write content to a named pipe, and say where."""
+
+    def write(content, name):
+        path = tmp_path / f"pipe.{name}"
+        os.mkfifo(path)
+        threading.Thread(target=path.write_bytes, args=(content,), daemon=True).start()
+        return path
+
+    return write
+
+
+def piped(suffix):
+    """Content of a file of a format."""
+    frame, content = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]}), io.BytesIO()
+    if suffix == "parquet":
+        frame.to_parquet(content)
+    elif suffix == "feather":
+        frame.to_feather(content)
+    elif suffix == "xlsx":
+        frame.to_excel(content, index=False)
+    else:
+        return CONTENT[f"t.{suffix}"]
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "arff", "svm", "parquet", "feather", "xlsx"])
+def test_a_pipe_is_read_as_a_file_is(tmp_path, pipe, suffix):
+    content = piped(suffix)
+    (tmp_path / f"t.{suffix}").write_bytes(content)
+    expected = read_table(tmp_path / f"t.{suffix}").X
+    assert rows_of([read_table(pipe(content, suffix)).X]) == rows_of([expected])
+    (tmp_path / f"pipe.{suffix}").unlink()
+    reader = open_table(pipe(content, suffix))
+    for _ in range(2):
+        parts = [table.X for table in reader.tables(50)]
+        assert len(parts) == -(-expected.shape[0] // 50)
+        assert rows_of(parts) == rows_of([expected])
+
+
+def rows_of(parts):
+    dense = [X.toarray() if sparse.issparse(X) else X.to_numpy() for X in parts]
+    return np.concatenate(dense).tolist()
+
+
+def test_standard_input_is_a_csv_file_unless_told(monkeypatch):
+    for content, format in ((b"a,b\n01,2\n", None), (b"a\tb\n01\t2\n", "tsv")):
+        for read in (
+            read_table,
+            lambda *args, **options: next(open_table(*args, **options).tables()),
+        ):
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+            assert read("-", format=format).X["a"].tolist() == ["01"]
+
+
 def test_a_name_that_leaves_no_room_for_the_labels(tmp_path):
     path = tmp_path / ("a" * 250 + ".npz")
     sparse.save_npz(path, sparse.csr_array(np.eye(2)))
@@ -77,17 +136,17 @@ def test_a_zip_archive_counts_unpacked(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".arff", ".svm"])
 @pytest.mark.parametrize(
-    ("content", "what", "cure"),
+    ("content", "what"),
     [
-        (b"PK\3\4", "zip archive, such as a spreadsheet", 'format="spreadsheet"'),
-        (b"\x1f\x8b\x08", "compressed by gzip", ".gz"),
-        (b"PAR1", "a Parquet file", 'format="parquet"'),
-        (b"%PDF-1.7", "a PDF document", ".csv"),
-        (b"\xd0\xcf\x11\xe0", "old Office programs", 'format="spreadsheet"'),
+        (b"PK\3\4", "zip archive, such as a spreadsheet"),
+        (b"\x1f\x8b\x08", r"compressed by gzip \(.gz\)"),
+        (b"PAR1", r"a Parquet file \(.parquet\)"),
+        (b"%PDF-1.7", "a PDF document"),
+        (b"\xd0\xcf\x11\xe0", "old Office programs"),
     ],
 )
-def test_a_file_that_is_no_text_is_named(tmp_path, suffix, content, what, cure):
+def test_a_file_that_is_no_text_is_named(tmp_path, suffix, content, what):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(content + bytes(100))
-    with pytest.raises(TableError, match=f"by its first bytes this is .*{what}.*{cure}"):
+    with pytest.raises(TableError, match=f"by its first bytes this is .*{what}.*suffix"):
         read_table(path, None)

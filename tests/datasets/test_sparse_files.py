@@ -9,6 +9,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.utils import check_array
 
 from looms.datasets import TableError, read_table
+from looms.tables._cells import is_written
 
 DENSE = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 3.0], [0.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
 LABELS = np.array([1, -1, 1, -1])
@@ -39,18 +40,19 @@ def test_svmlight_targets_that_are_not_whole_stay_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("1 1:0.5 2\n", "line 1, column 9: '2' is not a pair index:value"),
-        ("1 1:1\n1:0.5 2:1\n", "line 2, column 1: '1:0.5' is not a number"),
-        ("1 2:0.5 1:1\n", "line 1, column 9: '1:1' does not have a greater index"),
-        ("1 -2:0.5\n", "line 1, column 3: '-2:0.5' is not an index"),
-        ("1 1:1\n-1 2:1_000\n", "line 2, column 4: '2:1_000' is not a number"),
-        ("1 1_0:1\n", "'1_0:1' is not an index"),
+        ("1 1:0.5 2\n", "line 1: '2' is not a pair index:value"),
+        ("1 1:1\n1:0.5 2:1\n", "line 2: '1:0.5' is not a number"),
+        ("1 2:0.5 1:1\n", "line 1: '1:1' does not have a greater index"),
+        ("1 -2:0.5\n", "line 1: '-2:0.5' is not a pair"),
+        ("1 1:1\n-1 2:1_000\n", "line 2: '2:1_000' is not a number"),
+        ("1 1_0:1\n", "'1_0:1' is not a pair"),
         ("1_0 1:1\n", "'1_0' is not a number"),
         ("1 1:0x10\n", "'1:0x10' is not a number"),
         ("1 1:1e400\n", "'1:1e400' is too large a number"),
-        ("1 2147483647:1\n", "'2147483647:1' is not an index below 2147483647"),
-        ("1 4294967297:1\n", "'4294967297:1' is not an index below 2147483647"),
+        ("1 2147483647:1\n", "'2147483647:1' .* with an index below 2147483647"),
+        ("1 4294967297:1\n", "'4294967297:1' .* with an index below 2147483647"),
         ("9007199254740993 1:1\n", "'9007199254740993' has more digits than a float holds"),
+        ("1 1:9007199254740993\n", "'1:9007199254740993' has more digits than a float holds"),
         ("# nothing\n", "no rows of data"),
         ("1\n-1\n", "no row has a feature"),
         ("1 1:1\nnan 1:2\n", "target is missing in 1 of 2 rows"),
@@ -88,7 +90,9 @@ def test_npz_of_scipy(tmp_path, compressed):
     assert_indices_that_scikit_learn_takes(table.X)
     assert table.y is None
     (tmp_path / "t.labels").write_text("1\n-1\n1\n-1\n")
-    assert read_table(tmp_path / "t.npz").y.tolist() == [1, -1, 1, -1]
+    y = read_table(tmp_path / "t.npz").y
+    assert is_written(y)
+    assert y.tolist() == ["1", "-1", "1", "-1"]
     (tmp_path / "t.labels").write_text("a b\nc\na b\nc")
     assert read_table(tmp_path / "t.npz").y.tolist() == ["a b", "c", "a b", "c"]
     (tmp_path / "t.labels").write_text("1\n\n1\n-1\n")
@@ -172,7 +176,7 @@ def test_sums_of_small_integers_in_npz_do_not_wrap(tmp_path):
     [
         ("nan\n1\n", "missing in 1 of 2 rows"),
         ("NA\nyes\n", "missing in 1 of 2 rows"),
-        ("1\n-inf\n", "infinite in 1 of 2 rows"),
+        ("?\n1\n", "missing in 1 of 2 rows, first in row 1"),
     ],
 )
 def test_refused_labels_of_npz(tmp_path, labels, problem):
@@ -185,12 +189,10 @@ def test_refused_labels_of_npz(tmp_path, labels, problem):
         read_table(tmp_path / "t.npz", max_bytes=9999)
 
 
-@pytest.mark.parametrize("labels", [["9007199254740993", "9007199254740992.0"], ["1e400", "1"]])
-def test_labels_that_floats_do_not_hold_are_text(tmp_path, labels):
-    sparse.save_npz(tmp_path / "t.npz", sparse.csr_array(np.eye(2)))
+def test_labels_are_as_they_are_written(tmp_path):
+    sparse.save_npz(tmp_path / "t.npz", sparse.csr_array(np.eye(3)))
     (tmp_path / "t.npz.gz").write_bytes(gzip.compress((tmp_path / "t.npz").read_bytes()))
+    labels = ["9007199254740993", "01", "1e400"]
     (tmp_path / "t.labels").write_text("\n".join(labels))
     for name in ("t.npz", "t.npz.gz"):
-        table = read_table(tmp_path / name)
-        assert table.y.tolist() == labels
-        assert "column 'labels' is read as text" in table.notes[0]
+        assert read_table(tmp_path / name).y.tolist() == labels

@@ -2,96 +2,79 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pandas
 import pyarrow as pa
-from pyarrow import interchange, ipc, parquet
+from pyarrow import ipc, parquet
 
 from looms._files import reading
 from looms.datasets._bytes import read_bytes, too_large
-from looms.datasets._columns import first_rounded
-from looms.datasets._numbers import left_as_text, text_of
 from looms.datasets._rows import Source
-from looms.datasets._table import Columns, TableError, check_columns, first_line
+from looms.datasets._table import TableError, check_columns, first_line
+from looms.tables._cells import EXACT
 
 #: Number of rows that are decoded at once, and of bytes of a column that are read at once.
 _ROWS, _BYTES = 2**13, 2**20
+#: Columns that hold an index of pandas without a name.
+_INDEX = re.compile(r"__index_level_\d+__")
 
 
-def parquet_source(path: Path, max_bytes: int | None = None) -> Source:
-    """Source of a Parquet file, which keeps little more than one block in memory.
+def arrow_source(path: Path, format: str, max_bytes: int | None = None) -> Source:
+    """Source of a Parquet file, or of a file or stored stream in Arrow's IPC format.
 
-    With ``max_bytes`` the file is read at once, unpacked if its name ends in ``.gz``.
+    It keeps little more than one block in memory; with ``max_bytes`` the file is read once, into
+    memory, unpacked if its name ends in ``.gz``.
     """
-    content = None if max_bytes is None else pa.BufferReader(read_bytes(path, max_bytes))
-    # Not ahead, and a part of a column at a time, so that row groups may be of any size.
-    options = {"memory_map": False, "pre_buffer": False, "buffer_size": _BYTES}
-    with _whole(path, "it is not a whole Parquet file"):
-        file = parquet.ParquetFile(content or path, **({} if content else options))
-        names = file.schema_arrow.names
-    check_columns(names, path)
-    # A value that is written once, however often it appears, has its bytes in memory each time.
-    if max_bytes is not None and 8 * file.metadata.num_rows * len(names) > max_bytes:
-        raise too_large(path, max_bytes)
-
-    size = max(file.metadata.num_rows, 1) if content else _ROWS
-
-    def batches() -> Iterator[Any]:
-        n = file.num_row_groups
-        for group in range(n):
-            with _whole(path, f"row group {group + 1} of {n} cannot be read"):
-                yield from file.iter_batches(size, row_groups=[group], use_threads=bool(content))
-
-    return _source(path, batches, names)
-
-
-def arrow_source(path: Path, max_bytes: int | None = None) -> Source:
-    """Source of a file or stored stream in Arrow's IPC format, as in `parquet_source`."""
     content = None if max_bytes is None else read_bytes(path, max_bytes)
 
-    def opened() -> tuple[Any, bool]:
-        with reading(path, TableError):
+    def opened() -> Any:
+        with _whole(path, f"it is not a whole {format.capitalize()} file"):
             file = pa.OSFile(str(path)) if content is None else pa.BufferReader(content)
-        is_stream = file.read(6) != b"ARROW1"
-        file.seek(0)
-        with _whole(path, "it is not a whole Arrow file"):
-            return ipc.open_stream(file) if is_stream else ipc.open_file(file), is_stream
+            if format == "parquet":
+                # Not ahead, and a part of a column at a time: row groups may be of any size.
+                return parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BYTES)
+            is_stream = file.read(6) != b"ARROW1"
+            file.seek(0)
+            return ipc.open_stream(file) if is_stream else ipc.open_file(file)
 
     def batches() -> Iterator[Any]:
-        k, (source, is_stream) = 0, opened()
-        while is_stream or k < source.num_record_batches:
-            try:
-                with _whole(path, f"record batch {k + 1} cannot be read"):
-                    yield source.read_next_batch() if is_stream else source.get_batch(k)
-            except StopIteration:
+        source, n_values = opened(), 0
+        if format == "parquet":
+            each = source.iter_batches(_ROWS, use_threads=False)
+        elif hasattr(source, "num_record_batches"):
+            each = map(source.get_batch, range(source.num_record_batches))
+        else:
+            each = source
+        for k in count(1):
+            with _whole(path, f"batch {k} of its rows cannot be read"):
+                batch = next(each, None)
+            if batch is None:
                 return
-            k += 1
+            # A value that is stored once, however often it appears, takes memory each time.
+            n_values += batch.num_rows * batch.num_columns
+            if max_bytes is not None and 8 * n_values > max_bytes:
+                raise too_large(path, max_bytes)
+            yield batch
 
-    names = opened()[0].schema.names
-    check_columns(names, path)
-    return _source(path, batches, names)
+    source = opened()
+    schema = source.schema_arrow if format == "parquet" else source.schema
+    return _source(path, batches, schema.names)
 
 
 def object_source(source: Any) -> Source:
-    """Source of an object with ``__arrow_c_stream__`` or ``__dataframe__``, or of a function.
+    """Source of an object with ``__arrow_c_stream__``, or of a function.
 
     The function returns record batches from the start at each call.
     """
-    batches = source
-    if hasattr(source, "__arrow_c_stream__"):
-
-        def batches() -> Any:
-            return pa.RecordBatchReader.from_stream(source)
-    elif hasattr(source, "__dataframe__"):
-
-        def batches() -> Iterator[Any]:
-            return map(interchange.from_dataframe, source.__dataframe__().get_chunks())
-
+    is_stream = hasattr(source, "__arrow_c_stream__")
+    batches = partial(pa.RecordBatchReader.from_stream, source) if is_stream else source
     return _source(Path(f"the {type(source).__name__}"), batches)
 
 
@@ -111,34 +94,28 @@ def _whole(path: Path, problem: str) -> Iterator[None]:
 
 def _source(path: Path, batches: Callable[[], Iterable[Any]], names: Sequence[str] = ()) -> Source:
     """Source of a function that returns record batches, or tables of pyarrow."""
-    return Source(path, partial(_alike, path, batches), partial(_columns, path), names)
+    check_columns(names, path)
+    return Source(path, partial(_alike, path, batches), partial(_typed, path), names)
 
 
 def _alike(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterator[pa.Table]:
     """Batches as tables; refuses a batch whose columns or types differ from the first one."""
-    schema = None
+    fields = None
     for k, batch in enumerate(batches(), start=1):
-        if schema is None:
-            schema = batch.schema
-            check_columns(schema.names, path)
-        elif not batch.schema.equals(schema):
-            problem = f"batch {k} has other columns than the first"
-            if batch.schema.names == schema.names:
-                now, name = next(
-                    (field.type, field.name)
-                    for field, before in zip(batch.schema, schema, strict=True)
-                    if not field.equals(before)
-                )
-                before = schema.field(name).type
-                problem = f"column {name!r} is of type {now} in batch {k}, and {before} before"
+        if fields is None:
+            fields = list(batch.schema)
+            check_columns(batch.schema.names, path)
+        if list(batch.schema) != fields:
+            new = [f"column {f.name!r} of type {f.type}" for f in batch.schema if f not in fields]
+            problem = f"batch {k} has {(new or ['other columns'])[0]}, unlike the first"
             raise TableError(path, problem, "All batches must have one schema.")
         yield batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
 
 
-def _columns(path: Path, table: pa.Table, first: int) -> Columns:
-    """Columns of a pyarrow table, whose first row is row ``first`` of the file.
+def _typed(path: Path, table: pa.Table) -> pandas.DataFrame:
+    """Cells of a pyarrow table by their types, without an index of pandas that has no name.
 
-    They keep their types; only whole numbers that floats would round become text.
+    Columns of whole numbers with gaps are floats, or objects if these would round.
     """
     nested = [field for field in table.schema if pa.types.is_nested(field.type)]
     if nested:
@@ -147,27 +124,17 @@ def _columns(path: Path, table: pa.Table, first: int) -> Columns:
             f"column {nested[0].name!r} holds values of the type {nested[0].type}",
             "Write each of its parts as a column, or leave it out.",
         )
+    table = table.select([name for name in table.column_names if not _INDEX.fullmatch(name)])
+    table = table.replace_schema_metadata(None)  # what pandas noted may be damaged
     try:
+        table.validate(full=True)
         frame = table.to_pandas(date_as_object=False)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            has_gaps = pa.types.is_integer(column.type) and column.null_count
+            if has_gaps and (frame[name].abs() >= EXACT).any():
+                frame[name] = pandas.Series(column.to_pylist(), dtype=object)
     except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise TableError(
-            path,
-            f"its columns, or what pandas noted about them, are damaged ({first_line(error)})",
-            "Get or write the file again.",
+            path, f"its columns are damaged ({first_line(error)})", "Get or write the file again."
         ) from None
-
-    def text(name: str) -> list[str | None]:
-        cells = table[name].to_pylist()
-        return [None if cell is None else text_of(cell) for cell in cells]
-
-    notes = {}
-    for field in table.schema:
-        if not pa.types.is_integer(field.type) or field.name not in frame.columns:
-            continue
-        rounded = first_rounded(table[field.name])
-        if rounded is not None:
-            row, reason = rounded
-            cell = str(table[field.name][row].as_py())
-            notes[field.name] = left_as_text(field.name, first + row, cell, reason)
-            frame[field.name] = pandas.Series(text(field.name), index=frame.index, dtype=object)
-    return Columns(frame, text, tuple(notes.values()), tuple(notes))
+    return frame

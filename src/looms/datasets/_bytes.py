@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import os
+import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from looms._files import reading
 from looms.datasets._table import TableError
@@ -16,22 +20,24 @@ from looms.datasets._table import TableError
 #: fourteen times as much memory while it is read; the kernel matrix of its rows takes far more.
 MAX_BYTES = 2**30
 
-#: First bytes of formats that are not text, with advice.
+#: Name of standard input.
+STDIN = Path("-")
+
+#: First bytes of formats that are not text.
 _SIGNATURES = {
-    b"PK\3\4": (
-        "a zip archive, such as a spreadsheet (.xlsx, .ods)",
-        'Give a spreadsheet its suffix or format="spreadsheet"; unpack other archives.',
-    ),
-    b"\xd0\xcf\x11\xe0": (
-        "a file of old Office programs, such as .xls",
-        'Give a spreadsheet its suffix or format="spreadsheet".',
-    ),
-    b"\x1f\x8b": ("compressed by gzip", "Add .gz to its name, or unpack it."),
-    b"ARROW1": ("an Arrow file", 'Name it .arrow, or read it by format="arrow".'),
-    b"PAR1": ("a Parquet file", 'Name it .parquet, or read it by format="parquet".'),
-    b"%PDF-": ("a PDF document", "Save its table as .csv or .xlsx."),
+    b"PK\3\4": "a zip archive, such as a spreadsheet (.xlsx, .ods)",
+    b"\xd0\xcf\x11\xe0": "a file of old Office programs, such as a spreadsheet (.xls)",
+    b"\x1f\x8b": "compressed by gzip (.gz)",
+    b"ARROW1": "an Arrow file (.arrow)",
+    b"PAR1": "a Parquet file (.parquet)",
+    b"%PDF-": "a PDF document",
 }
 _CHUNK = 2**20
+
+
+def is_pipe(path: Path) -> bool:
+    """True for what can be read once only: a pipe, or standard input."""
+    return path == STDIN or (os.path.exists(path) and not os.path.isfile(path))
 
 
 def chunks(
@@ -42,33 +48,37 @@ def chunks(
     With ``text`` the first bytes must not be those of another format. The content is counted while
     it is unpacked, so a small file that unpacks to a large one is refused after ``max_bytes``.
     """
+    opened: Any = gzip.open if path.suffix == ".gz" else open
     n_bytes, blank = 0, True
     with reading(path, TableError):
-        if max_bytes is not None and path.stat().st_size > max_bytes:
-            raise too_large(path, max_bytes)
         try:
-            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            with nullcontext(sys.stdin.buffer) if path == STDIN else opened(path, "rb") as file:
                 while chunk := file.read(size):
-                    for signature, (what, advice) in _SIGNATURES.items() if text else ():
-                        if chunk.startswith(signature):
-                            problem = f"by its first bytes this is {what}"
-                            raise TableError(path, problem, advice)
-                    text, blank, n_bytes = False, blank and chunk.isspace(), n_bytes + len(chunk)
+                    what = next((w for s, w in _SIGNATURES.items() if chunk.startswith(s)), None)
+                    if text and not n_bytes and what:
+                        advice = "Give it the suffix of its format, or format=...; unpack archives."
+                        raise TableError(path, f"by its first bytes this is {what}", advice)
+                    blank, n_bytes = blank and chunk.isspace(), n_bytes + len(chunk)
                     if max_bytes is not None and n_bytes > max_bytes:
                         raise too_large(path, max_bytes)
                     yield chunk
-        except EOFError:
-            raise TableError(
-                path, "the compressed data end too early", "Get the whole file again."
-            ) from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise TableError(
-                path,
-                f"it cannot be unpacked ({error})",
-                "Get the file again, or take .gz off its name if it is not compressed.",
-            ) from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            advice = "Get the whole file again, or take .gz off its name if it is not compressed."
+            raise TableError(path, f"it cannot be unpacked ({error})", advice) from None
     if blank:
         raise TableError(path, "the file is empty", "Give a file with data.")
+
+
+def text_content(path: Path, size: int, max_bytes: int | None) -> Callable[[], Iterator[bytes]]:
+    """Function that returns the content of a file of text in pieces, from the start at each call.
+
+    With ``max_bytes`` the file is read once, into memory.
+    """
+
+    def content() -> Iterator[bytes]:
+        return chunks(path, text=True, size=size, max_bytes=max_bytes)
+
+    return content if max_bytes is None else list(content()).__iter__
 
 
 def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
@@ -83,9 +93,8 @@ def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
             with zipfile.ZipFile(BytesIO(content)) as archive:
                 size = sum(member.file_size for member in archive.infolist())
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise TableError(
-                path, f"it is damaged or cut short ({error})", "Get the whole file again."
-            ) from None
+            problem = f"it is damaged or cut short ({error})"
+            raise TableError(path, problem, "Get the whole file again.") from None
         if size > max_bytes:
             raise too_large(path, max_bytes)
     return content
@@ -93,15 +102,11 @@ def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
 
 def read_text(path: Path, max_bytes: int) -> str:
     """Content of a file as text in UTF-8, with or without a byte order mark."""
-    content = read_bytes(path, max_bytes, text=True)
     try:
-        return content.decode("utf-8-sig")
+        return read_bytes(path, max_bytes, text=True).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TableError(
-            path,
-            f"byte {error.start + 1} is not UTF-8 text",
-            "Save the file in UTF-8, or check that it has the format that its name says.",
-        ) from None
+        problem, advice = f"byte {error.start + 1} is not UTF-8 text", "Save the file in UTF-8."
+        raise TableError(path, problem, advice) from None
 
 
 def too_large(path: Path, max_bytes: int) -> TableError:

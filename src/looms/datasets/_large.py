@@ -1,11 +1,12 @@
-"""Tables larger than memory: a first pass over the rows, and blocks prepared in every sweep."""
+"""Tables larger than memory: target, sample and ranges, and blocks prepared in every sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas
@@ -14,11 +15,17 @@ from scipy import sparse
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import rows_of_files
 from looms.blocks import ArrayBlocks, RowBlocks, Work, in_threads
-from looms.datasets._numbers import text_of
 from looms.datasets._rows import Block, RowReader
-from looms.datasets._sparse import whole_target
-from looms.datasets._table import Table, TableError, check_target, no_rows, table_name
-from looms.tables import TablePreprocessor
+from looms.datasets._table import (
+    Table,
+    TableError,
+    check_target,
+    no_rows,
+    table_name,
+    whole_target,
+)
+from looms.tables import Columns, TablePreprocessor
+from looms.tables._cells import EXACT
 from looms.tables._preprocessor import matrix_of
 
 #: Number of rows in the sample, to which a preprocessor is fitted.
@@ -27,43 +34,54 @@ SAMPLE = 20_000
 _BYTES = 2**27
 
 
+#: Rows that may be in the sample: X, their places in the table, and random numbers.
+_Part: TypeAlias = tuple[Any, AnyArray, AnyArray]
+
+
 @dataclass(frozen=True)
 class FirstPass:
-    """What one pass over a table finds.
+    """What is known of a table before it is prepared.
 
     Attributes
     ----------
     n_rows, n_features : shape of X.
     y : target of all rows; None if there is no target.
-    ranges : least and greatest value of each column of numbers, or of dates as days since 1970.
     sample : rows drawn without replacement, in order; all rows if there are no more.
     places : places of the sampled rows in the table.
-    notes : notes on columns, like those of `Table`.
+    columns : kinds of the columns, decided by the sample; None for a sparse table.
+    ranges : least and greatest value of each column of numbers, or of dates as days since 1970.
     """
 
     n_rows: int
     n_features: int
     y: pandas.Series | AnyArray | None
-    ranges: dict[str, list[float]]
     sample: Table
     places: AnyArray
-    notes: tuple[str, ...]
+    columns: Columns | None
+    ranges: dict[str, list[float]]
 
 
-def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0) -> FirstPass:
-    """Go through a table once, and keep its target and a uniform sample of its rows.
+def first_pass(
+    reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0, decimal: str | None = None
+) -> FirstPass:
+    """Go through a table, and keep its target and a uniform sample of its rows.
+
+    If the sample is not the whole table, a second pass takes the ranges of all rows, and refuses a
+    cell that is not of the kind of its column.
 
     Parameters
     ----------
     reader : reader of the table.
     n_sample : number of rows in the sample; fewer if the table has very many columns.
     random_state : seed of the sample, which does not depend on the blocks.
+    decimal : decimal mark of numbers in text, as in `Columns.of`.
 
     Raises
     ------
     TableError
-        If there are no rows, if the target is missing or infinite in some row, or if reading the
-        file fails (see `open_table`).
+        If there are no rows, if the target is missing or infinite in some row, if a column has
+        another kind in some row than in the sample, or if reading the file fails (see
+        `open_table`).
 
     Examples
     --------
@@ -77,94 +95,91 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
     """
     rng = np.random.default_rng(random_state)
     n_sample = min(n_sample, max(1, _BYTES // (8 * max(reader.n_columns, 1))))
-    n_rows, n_features, most = 0, 0, np.inf
+    n_rows, n_features = 0, 0
     targets: list[Any] = []
-    ranges: dict[str, list[float]] = {}
-    notes: list[str] = []
     parts: list[_Part] = []
     for table in reader.tables():
         n, n_features = table.X.shape[0], max(n_features, table.X.shape[1])
         targets.append(table.y)
-        notes += table.notes
-        for name in () if sparse.issparse(table.X) else table.X:
-            floats = _floats(table.X[name])
-            if len(floats):
-                least, greatest = ranges.get(name, (np.inf, -np.inf))
-                ranges[name] = [min(least, float(floats.min())), max(greatest, float(floats.max()))]
-        # The rows of the least of as many random numbers are a uniform sample.
-        part = _Part(table.X, n_rows + np.arange(n), rng.random(n))
-        parts += part.below(most)
-        if sum(len(part.keys) for part in parts) > 2 * n_sample:
-            parts, most = _least(parts, n_sample)
+        parts.append((table.X, n_rows + np.arange(n), rng.random(n)))
+        if sum(len(keys) for *_, keys in parts) > 2 * n_sample:
+            parts = _least(parts, n_sample)
         n_rows += n
     if not n_rows:
         raise no_rows(reader.path)
-    parts, _ = _least(parts, n_sample)
-    places = np.concatenate([part.places for part in parts])
-    y = None
+    y: Any = None
     if isinstance(targets[0], np.ndarray):
-        y = np.concatenate(targets)
-        check_target(y, reader.path)
-        y = whole_target(y)
+        y = whole_target(np.concatenate(targets))
     elif targets[0] is not None:
-        y = pandas.concat(targets, ignore_index=True)
-        check_target(y, reader.path, f"the target {y.name!r}", "data row")
-    X = _joined([part.X for part in parts], n_features)
+        y = _joined(targets).rename(targets[0].name)
+    if y is not None:
+        check_target(y, reader.path)
+    parts = _least(parts, n_sample)
+    places = np.concatenate([places for _, places, _ in parts])
+    X, columns, ranges = _sample([X for X, *_ in parts], n_features), None, {}
+    if not sparse.issparse(X):
+        with _as_table_error(reader.path):
+            columns = Columns.of(X, decimal=decimal)
+        rows = [X] if len(places) == n_rows else (table.X for table in reader.tables())
+        ranges = _ranges(columns, rows, reader.path)
     sample = Table(X, None if y is None else y[places], table_name(reader.path))
-    return FirstPass(n_rows, n_features, y, ranges, sample, places, (*reader.notes, *notes))
+    return FirstPass(n_rows, n_features, y, sample, places, columns, ranges)
 
 
-def _floats(column: pandas.Series) -> AnyArray:
-    """Numbers of a column without gaps, dates as days since 1970; nothing for other columns."""
-    types, cells = pandas.api.types, column.dropna()
-    if types.is_datetime64_any_dtype(cells):
-        cells = (cells - pandas.Timestamp(0, tz=cells.dt.tz)) / pandas.Timedelta(days=1)
-    elif not types.is_numeric_dtype(cells) or types.is_bool_dtype(cells):
-        return np.empty(0)
-    return np.asarray(cells, dtype=float)
+def _ranges(columns: Columns, tables: Iterable[Any], path: Path) -> dict[str, list[float]]:
+    """Least and greatest value of each column of numbers or dates."""
+    ranges: dict[str, list[float]] = {}
+    for X in tables:
+        with _as_table_error(path):
+            read = columns.read(X)
+        for name, kind in columns.items():
+            values = np.empty(0) if kind in ("truth", "category") else np.asarray(read[name])
+            values = values[~np.isnan(values)]
+            if len(values):
+                least, greatest = ranges.get(name, (np.inf, -np.inf))
+                ranges[name] = [min(least, float(values.min())), max(greatest, float(values.max()))]
+    return ranges
 
 
-class _Part(NamedTuple):
-    """Rows that may be in the sample: X, their places in the table, and random numbers."""
-
-    X: Any
-    places: AnyArray
-    keys: AnyArray
-
-    def below(self, most: float) -> list[_Part]:
-        """The rows whose numbers are at most ``most``; nothing if there are none."""
-        rows = np.flatnonzero(self.keys <= most)
-        X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
-        return [_Part(X, self.places[rows], self.keys[rows])] if len(rows) else []
+@contextmanager
+def _as_table_error(path: Path) -> Iterator[None]:
+    """Turns an error of columns into one of the file."""
+    try:
+        with rows_of_files():
+            yield
+    except (ValueError, TypeError) as error:
+        advice = "The kinds of columns were taken from a sample of the rows."
+        raise TableError(path, str(error), advice) from None
 
 
-def _least(parts: list[_Part], n: int) -> tuple[list[_Part], float]:
-    """The rows of the ``n`` least numbers, and the greatest of these."""
-    keys = np.concatenate([part.keys for part in parts])
-    most = float(np.sort(keys)[:n][-1])
-    return [kept for part in parts for kept in part.below(most)], most
+def _least(parts: list[_Part], n: int) -> list[_Part]:
+    """The rows of the ``n`` least numbers, which are a uniform sample."""
+    most = np.sort(np.concatenate([keys for *_, keys in parts]))[:n][-1]
+    kept = [(X, places, keys, np.flatnonzero(keys <= most)) for X, places, keys in parts]
+    return [(_some(X, k), places[k], keys[k]) for X, places, keys, k in kept if len(k)]
 
 
-def _joined(parts: list[Any], n_features: int) -> Any:
+def _some(X: Any, rows: AnyArray) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _sample(parts: list[Any], n_features: int) -> Any:
     """Rows of all parts: a data frame, or a sparse matrix as wide as the table."""
     if sparse.issparse(parts[0]):
         for X in parts:
             X.resize(X.shape[0], n_features)
         return sparse.vstack(parts, format="csr")
-    columns = {name: [part[name] for part in parts] for name in parts[0]}
+    return pandas.DataFrame({name: _joined([part[name] for part in parts]) for name in parts[0]})
 
-    def joined(cells: list[Any]) -> Any:
-        if isinstance(cells[0].dtype, pandas.CategoricalDtype):  # categories may differ
-            return pandas.api.types.union_categoricals(cells, ignore_order=True)
-        numeric = [pandas.api.types.is_numeric_dtype(part) for part in cells]
-        if any(numeric) and not all(numeric):  # whole numbers that floats round, in one part only
-            cells = [
-                pandas.Series([None if v != v else text_of(v) for v in part.tolist()], dtype=object)
-                for part in cells
-            ]
-        return pandas.concat(cells, ignore_index=True)
 
-    return pandas.DataFrame({name: joined(cells) for name, cells in columns.items()})
+def _joined(parts: list[pandas.Series]) -> pandas.Series:
+    """Parts of a column; whole numbers stay exact where some parts have gaps."""
+    if isinstance(parts[0].dtype, pandas.CategoricalDtype):  # categories may differ
+        return pandas.Series(pandas.api.types.union_categoricals(parts, ignore_order=True))
+    whole = [part for part in parts if part.dtype.kind in "iu"]
+    if len(whole) < len(parts) and any((part.abs() > EXACT).any() for part in whole):
+        parts = [part.astype(object) for part in parts]
+    return pandas.concat(parts, ignore_index=True)
 
 
 class TableBlocks(RowBlocks):
@@ -190,7 +205,7 @@ class TableBlocks(RowBlocks):
     >>> frame = pd.DataFrame({"size": [1.0, 2.0, 6.0], "color": ["red", "blue", "red"]})
     >>> reader = open_table(frame)
     >>> first = first_pass(reader)
-    >>> prepared = TablePreprocessor().fit(first.sample.X, ranges=first.ranges)
+    >>> prepared = TablePreprocessor(kinds=first.columns).fit(first.sample.X, ranges=first.ranges)
     >>> blocks = TableBlocks(reader, prepared, first, size=2)
     >>> blocks.shape, blocks.stops.tolist()
     ((3, 3), [0, 2, 3])
@@ -274,16 +289,8 @@ class TableBlocks(RowBlocks):
                 raise self._changed(f"feature {X.shape[1]}")
             shape = X.shape[0], self._n_features
             X = sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
-        try:
-            with rows_of_files():
-                prepared = matrix_of(self._preprocessor, X)
-        except (ValueError, TypeError) as error:
-            raise TableError(
-                self._reader.path,
-                str(error),
-                "The kinds of columns were taken from a sample of the rows.",
-            ) from None
-        return prepared
+        with _as_table_error(self._reader.path):
+            return matrix_of(self._preprocessor, X)
 
     def _changed(self, what: str) -> TableError:
         return TableError(

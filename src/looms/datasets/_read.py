@@ -3,58 +3,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import pandas
+
 from looms.datasets._arff import read_arff
-from looms.datasets._arrow import arrow_source, object_source, parquet_source
-from looms.datasets._bytes import MAX_BYTES
+from looms.datasets._arrow import arrow_source, object_source
+from looms.datasets._bytes import MAX_BYTES, STDIN, is_pipe
 from looms.datasets._delimited import delimited_source
-from looms.datasets._rows import RowReader, Source, reader_of
-from looms.datasets._sparse import open_svmlight, read_npz, read_svmlight
+from looms.datasets._rows import RowReader, reader_of
+from looms.datasets._sparse import read_npz, svmlight_reader
 from looms.datasets._spreadsheet import read_spreadsheet
-from looms.datasets._table import Table, TableError, split_target
+from looms.datasets._table import Table, TableError, checked, divided, no_rows
 
 Format = Literal["csv", "tsv", "parquet", "arrow", "arff", "svmlight", "spreadsheet", "npz"]
 
+_SUFFIXES_OF: dict[Format, str] = {
+    "csv": ".csv",
+    "tsv": ".tsv .tab",
+    "parquet": ".parquet .pq",
+    "arrow": ".arrow .feather .arrows",
+    "arff": ".arff",
+    "svmlight": ".svm .svmlight .libsvm",
+    "spreadsheet": ".xlsx .xlsm .xls .ods",
+    "npz": ".npz",
+}
 #: The format that each suffix stands for; ``.gz`` may follow any of them.
-SUFFIXES: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".arrows": "arrow",
-    ".arff": "arff",
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".xlsx": "spreadsheet",
-    ".xlsm": "spreadsheet",
-    ".xls": "spreadsheet",
-    ".ods": "spreadsheet",
-    ".npz": "npz",
-}
-
-#: Formats that each option applies to.
-_OPTIONS: dict[str, tuple[Format, ...]] = {
-    "sep": ("csv", "tsv"),
-    "decimal": ("csv", "tsv", "spreadsheet"),
-    "encoding": ("csv", "tsv"),
-    "sheet": ("spreadsheet",),
-}
+SUFFIXES = {suffix: format for format, all in _SUFFIXES_OF.items() for suffix in all.split()}
 
 #: Usual separator of cells.
 _USUAL = {"csv": ",", "tsv": "\t"}
 
-#: Readers of formats whose columns have no names; the target is in the file or in one of labels.
-_WITHOUT_NAMES: dict[Format, Callable[[Path, int], Table]] = {
-    "svmlight": read_svmlight,
-    "npz": read_npz,
-}
+#: Formats that each option applies to.
+_OPTIONS = {"sep": ("csv", "tsv"), "encoding": ("csv", "tsv"), "sheet": ("spreadsheet",)}
 
 
 def read_table(
@@ -63,7 +48,6 @@ def read_table(
     *,
     format: Format | None = None,
     sep: str | None = None,
-    decimal: str | None = None,
     encoding: str | None = None,
     sheet: str | int | None = None,
     keep: Sequence[str] = (),
@@ -89,10 +73,6 @@ def read_table(
         Character between the cells of a CSV or TSV file. By default the one among comma,
         semicolon, tab and bar that alone gives all rows the same number of cells, or the one in a
         first line such as ``sep=;``.
-    decimal : {".", ","}, optional
-        Decimal mark of numbers in a CSV or TSV file, or in the text cells of a spreadsheet. If it
-        is given, the other mark may separate thousands. By default a comma if some column can be
-        read as numbers only with a comma, and no column only with a point.
     encoding : str, optional
         Encoding of a CSV or TSV file. By default UTF-16 if the file begins with its byte
         order mark, else UTF-8, else cp1252.
@@ -154,17 +134,15 @@ def read_table(
     ([[3.5, 1.4], [3.0, 4.7]], ['setosa', 'versicolor'])
     """
     path = Path(path)
-    options: dict[str, Any] = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-    format = _checked_format(path, target, format, options, keep)
-    if format in _WITHOUT_NAMES:
-        return _WITHOUT_NAMES[format](path, max_bytes)
-    if format == "arff":
-        columns = read_arff(path, max_bytes)
-    elif format == "spreadsheet":
-        columns = read_spreadsheet(path, sheet, decimal, max_bytes)
-    else:
-        columns = _source(path, format, options, max_bytes).whole()
-    return split_target(columns, target, path, keep, drop_missing_targets)
+    options = {"sep": sep, "encoding": encoding, "sheet": sheet}
+    reader = _reader(path, target, keep, format, options, max_bytes, at_once=True)
+    table = next(reader.tables(sys.maxsize), None)
+    if table is None:
+        raise no_rows(path)
+    if not isinstance(table.X, pandas.DataFrame) and not table.X.nnz and table.y is not None:
+        advice = "Every row must be a target and index:value pairs."
+        raise TableError(path, "no row has a feature", advice)
+    return checked(replace(table, notes=reader.notes), path, drop_missing_targets)
 
 
 def open_table(
@@ -173,7 +151,6 @@ def open_table(
     *,
     format: Format | None = None,
     sep: str | None = None,
-    decimal: str | None = None,
     encoding: str | None = None,
     sheet: str | int | None = None,
     keep: Sequence[str] = (),
@@ -186,7 +163,7 @@ def open_table(
     source : path or object
         A file as in `read_table`; an object with ``__arrow_c_stream__`` or ``__dataframe__``; or
         a function that returns pyarrow record batches, from the start at each call.
-    target, format, sep, decimal, encoding, sheet, keep
+    target, format, sep, encoding, sheet, keep
         As in `read_table`.
     max_bytes : int, default=2**30
         As in `read_table`, for formats that are read at once: ARFF, spreadsheets and npz
@@ -213,70 +190,71 @@ def open_table(
     [1.0, 2.0] ['a', 'b']
     [3.0] ['a']
     """
+    if isinstance(source, pandas.DataFrame):
+        path = Path("the DataFrame")
+        return reader_of(divided(source.reset_index(drop=True), target, path, keep), path)
     if not isinstance(source, str | os.PathLike):
         return object_source(source).reader(target, keep)
-    path = Path(source)
-    options: dict[str, Any] = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-    format = _checked_format(path, target, format, options, keep)
-    if format == "svmlight":
-        return open_svmlight(path)
-    if format in _USUAL or (format in ("parquet", "arrow") and path.suffix != ".gz"):
-        return _source(path, format, options).reader(target, keep)
-    table = read_table(path, target, format=format, keep=keep, max_bytes=max_bytes, **options)
-    return reader_of(table, path)
+    options = {"sep": sep, "encoding": encoding, "sheet": sheet}
+    return _reader(Path(source), target, keep, format, options, max_bytes)
 
 
-def _source(
-    path: Path, format: Format, options: dict[str, Any], max_bytes: int | None = None
-) -> Source:
-    """Rows of a text, Parquet or Arrow file; with ``max_bytes`` they are in memory."""
-    if format in _USUAL:
-        dialect = options["sep"], options["decimal"], options["encoding"]
-        return delimited_source(path, _USUAL[format], *dialect, max_bytes)
-    return (parquet_source if format == "parquet" else arrow_source)(path, max_bytes)
-
-
-def _checked_format(
+def _reader(
     path: Path,
     target: str | None,
+    keep: Sequence[str],
     format: Format | None,
     options: dict[str, Any],
-    keep: Sequence[str],
-) -> Format:
-    """Format of a file; refuses options that are not for it."""
-    if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
-        raise TableError(path, "this is a folder", "Name one file in it.")
+    max_bytes: int,
+    at_once: bool = False,
+) -> RowReader:
+    """Reader of a file; in memory if it is to be read at once, or can be read only once."""
     format = format or _guess(path)
-    for name, value in options.items():
-        if value is not None and format not in _OPTIONS[name]:
+    given = {name: value for name, value in options.items() if value is not None}
+    _check_options(path, target, keep, format, given)
+    if format == "npz":
+        return reader_of(read_npz(path, max_bytes), path)
+    if format in ("arff", "spreadsheet"):
+        read = read_arff if format == "arff" else read_spreadsheet
+        return reader_of(divided(read(path, max_bytes, **given), target, path, keep), path)
+    packed = path.suffix == ".gz" and format in ("parquet", "arrow")
+    limit = max_bytes if at_once or packed or is_pipe(path) else None
+    if format == "svmlight":
+        return svmlight_reader(path, limit)
+    if format in ("parquet", "arrow"):
+        return arrow_source(path, format, limit).reader(target, keep)
+    return delimited_source(path, _USUAL[format], limit, **given).reader(target, keep)
+
+
+def _check_options(
+    path: Path, target: str | None, keep: Sequence[str], format: Format, given: dict[str, Any]
+) -> None:
+    """Refuses options that are not for a format."""
+    for name, value in given.items():
+        if format not in _OPTIONS[name]:
             files = " and ".join(_OPTIONS[name])
             problem = f"{name}={value!r} is for {files} files, and this is {format}"
             raise TableError(path, problem, "Leave it out.")
-    sep, decimal = options["sep"], options["decimal"]
-    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
+    sep = given.get("sep", ",")
+    if len(sep) != 1 or not sep.isascii() or sep in '"\r\n':
         raise ValueError(f"sep={sep!r} is not one character of ASCII other than a quotation mark")
-    if decimal not in (None, ".", ","):
-        raise ValueError(f'decimal must be "." or ",", not {decimal!r}')
-    if format in _WITHOUT_NAMES:
+    if format in ("svmlight", "npz"):
         if keep:
             raise TableError(path, f"there is no column {keep[0]!r}", "Its columns have no names.")
         if target is not None:
             problem = "the target cannot be chosen: it is in the file itself or in one of labels"
             raise TableError(path, problem, f"Leave out the target {target!r}.")
-    return format
 
 
 def _guess(path: Path) -> Format:
-    suffixes = path.suffixes[:-1] if path.suffix == ".gz" else path.suffixes
-    suffix = suffixes[-1].lower() if suffixes else ""
+    if path == STDIN:
+        return "csv"
+    suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower()
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
     if suffix == ".labels":
-        raise TableError(
-            path, "these are labels without data", "Name the file of the data, which ends in .npz."
-        )
-    if suffix not in SUFFIXES:
-        raise TableError(
-            path,
-            f"the suffix {suffix!r} is of no known format" if suffix else "its name has no suffix",
-            f"Known are {', '.join(SUFFIXES)}; or give format=...: {', '.join(get_args(Format))}.",
-        )
-    return SUFFIXES[suffix]
+        advice = "Name the file of the data, which ends in .npz."
+        raise TableError(path, "these are labels without data", advice)
+    problem = f"the suffix {suffix!r} is of no known format" if suffix else "its name has no suffix"
+    advice = f"Known are {', '.join(SUFFIXES)}; or give format=...: {', '.join(get_args(Format))}."
+    raise TableError(path, problem, advice)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas
 import pyarrow as pa
 
-from looms.datasets._table import Columns, Table, divided, no_rows
+from looms.datasets._table import Table, divided
 
 #: Largest size of a block in bytes, as numbers, and in rows, if no size is asked for.
 _BYTES, _MOST_ROWS = 2**25, 2**13
@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class RowReader:
-    """Rows of a table, read in blocks as often as needed, and never all in memory at once.
+    """Rows of a table, read in blocks as often as needed.
 
     Attributes
     ----------
@@ -58,69 +58,54 @@ class RowReader:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of named columns as they are stored, and their types.
+    """Rows of named columns as they are stored.
 
     Attributes
     ----------
-    path : as in `RowReader`.
+    path, notes : as in `RowReader`.
     stored : function that returns pyarrow tables of any sizes, from the start at each call.
-    columns : function that returns the typed columns of a pyarrow table, given the place of its
-        first row.
+    cells : function that returns the data frame of a pyarrow table.
     names : names of the columns, if they are known before a row is read.
-    notes : as in `RowReader`.
     """
 
     path: Path
     stored: Callable[[], Iterable[Any]]
-    columns: Callable[[Any, int], Columns]
+    cells: Callable[[Any], pandas.DataFrame]
     names: Sequence[str] = ()
     notes: tuple[str, ...] = ()
-
-    def whole(self) -> Columns:
-        """Columns of all rows."""
-        tables = list(self.stored())
-        if not any(map(len, tables)):
-            raise no_rows(self.path)
-        columns = self.columns(pa.concat_tables(tables), 0)
-        return replace(columns, notes=(*self.notes, *columns.notes))
 
     def reader(self, target: str | None, keep: Sequence[str]) -> RowReader:
         """Reader of blocks; ``target`` and ``keep`` are as in `read_table`."""
 
-        def table(told: set[str], first: int, rows: Any) -> Table:
-            columns = self.columns(rows, first)
-            columns.frame.index = pandas.RangeIndex(first, first + len(rows))
-            each = zip(columns.noted, columns.notes, strict=True)
-            new = tuple(note for name, note in each if name not in told)
-            told.update(columns.noted)
-            return divided(replace(columns, notes=new), target, self.path, keep)
+        def table(first: int, rows: Any) -> Table:
+            frame = self.cells(rows)
+            frame.index = pandas.RangeIndex(first, first + len(rows))
+            return divided(frame, target, self.path, keep)
 
         def blocks(size: int) -> Iterator[Block]:
-            first, told = 0, set[str]()  # a note on a column is told once
+            first = 0
             for rows in _cut(self.stored(), size):
-                yield Block(first, partial(table, told, first, rows))
+                yield Block(first, partial(table, first, rows))
                 first += len(rows)
 
         return RowReader(self.path, blocks, self.notes, len(self.names))
 
 
 def reader_of(table: Table, path: Path) -> RowReader:
-    """Reader of a table in memory, for formats that are read at once."""
-    n, n_columns = table.X.shape
+    """Reader of a table in memory."""
+    X: Any = table.X
+    y: Any = table.y
 
     def rows(part: slice) -> Table:
-        X: Any = table.X
-        y: Any = table.y
-        X = X.iloc[part] if hasattr(X, "iloc") else X[part]
-        y = y.iloc[part] if hasattr(y, "iloc") else y if y is None else y[part]
+        some_X = X.iloc[part] if hasattr(X, "iloc") else X[part]
         kept = {name: cells[part] for name, cells in table.kept.items()}
-        return replace(table, X=X, y=y, notes=(), kept=kept)
+        return replace(table, X=some_X, y=y if y is None else y[part], kept=kept)
 
     def blocks(size: int) -> Iterator[Block]:
-        for first in range(0, n, size):
+        for first in range(0, X.shape[0], size):
             yield Block(first, partial(rows, slice(first, first + size)))
 
-    return RowReader(path, blocks, table.notes, n_columns if hasattr(table.X, "columns") else 0)
+    return RowReader(path, blocks, table.notes, len(getattr(X, "columns", ())))
 
 
 def _cut(tables: Iterable[Any], size: int) -> Iterator[Any]:

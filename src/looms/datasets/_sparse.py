@@ -5,91 +5,69 @@ A row of an svmlight (libsvm) file is a target, then ``index:value`` for each no
 
 from __future__ import annotations
 
+import os
 import re
-import zipfile
 import zlib
 from collections.abc import Iterator
 from functools import partial
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas
-import pyarrow as pa
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from looms._typing import AnyArray, Matrix
-from looms.datasets._bytes import chunks, read_bytes, read_text, too_large
-from looms.datasets._columns import text_types
-from looms.datasets._numbers import EXACT, RoundedError, bad_token, number, pair
+from looms.datasets._bytes import read_bytes, read_text, text_content, too_large
 from looms.datasets._rows import Block, RowReader
-from looms.datasets._table import (
-    Table,
-    TableError,
-    check_target,
-    labels_beside,
-    no_rows,
-    table_name,
-)
+from looms.datasets._table import WRITTEN, Table, TableError, number, shown, table_name
+from looms.tables._cells import EXACT, is_rounded
 
-_TOKEN = re.compile(r"[^ \t]+")
+_PIECE = 2**20
+_INDEX = re.compile(r"[0-9]{1,10}")
+#: Greatest number of columns, whose indices have 32 bits.
+_COLUMNS = 2**31 - 1
+_ROUNDED = "has more digits than a float holds"
+#: Errors of SciPy and NumPy for a file that is no matrix.
+_BROKEN = (ValueError, TypeError, LookupError, OSError, MemoryError, BadZipFile, zlib.error)
 #: An underscore before any comment: scikit-learn reads 1_000 as Python does.
 _UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
 
 
-def read_svmlight(path: Path, max_bytes: int) -> Table:
-    """Read an svmlight file; column ``j`` of ``X`` is index ``j`` of the file.
+def svmlight_reader(path: Path, max_bytes: int | None = None) -> RowReader:
+    """Reader of the rows of an svmlight file; column ``j`` of ``X`` is index ``j`` of the file.
 
     Indices are taken as written, so files that belong together have the same columns, whether
-    they count from zero or from one (column 0 is then empty). Targets that are all whole numbers
-    become integers.
+    they count from zero or from one (column 0 is then empty). With ``max_bytes`` the file is read
+    once, into memory.
     """
-    X, y = _rows(read_bytes(path, max_bytes, text=True), path)
-    if not X.shape[0]:
-        raise no_rows(path)
-    if not X.nnz:
-        raise TableError(
-            path, "no row has a feature", "Every row must be a target and index:value pairs."
-        )
-    check_target(y, path)
-    return Table(X, whole_target(y), table_name(path))
+    content = text_content(path, _PIECE, max_bytes)
 
-
-def open_svmlight(path: Path) -> RowReader:
-    """Reader of the rows of an svmlight file in blocks."""
+    def lines() -> Iterator[bytes]:
+        rest = b""
+        for chunk in content():
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from whole
+        yield rest
 
     def table(content: bytes, n_lines: int) -> Table:
         return Table(*_rows(content, path, n_lines), table_name(path))
 
     def blocks(size: int) -> Iterator[Block]:
-        n_rows, n_lines, lines, in_block = 0, 0, [], 0
-        for line in chain(_lines(path), [None]):
+        n_rows, n_lines, waiting, in_block = 0, 0, [], 0
+        for line in chain(lines(), [None]):
             if line is not None:
-                lines.append(line)
+                waiting.append(line)
                 in_block += bool(line.partition(b"#")[0].strip())
             if in_block == size or (line is None and in_block):
-                yield Block(n_rows, partial(table, b"\n".join(lines), n_lines))
-                n_rows, n_lines = n_rows + in_block, n_lines + len(lines)
-                lines, in_block = [], 0
+                yield Block(n_rows, partial(table, b"\n".join(waiting), n_lines))
+                n_rows, n_lines = n_rows + in_block, n_lines + len(waiting)
+                waiting, in_block = [], 0
 
     return RowReader(path, blocks)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """Lines of a file."""
-    rest = b""
-    for chunk in chunks(path, text=True):
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from whole
-    yield rest
-
-
-def whole_target(y: AnyArray) -> AnyArray:
-    """Target, as integers if all are whole numbers."""
-    whole = np.all(y == np.round(y)) and np.all(np.abs(y) < EXACT)
-    return y.astype(np.int64) if whole else y
 
 
 def _rows(content: bytes, path: Path, n_lines: int = 0) -> tuple[Matrix, AnyArray]:
@@ -104,7 +82,7 @@ def _rows(content: bytes, path: Path, n_lines: int = 0) -> tuple[Matrix, AnyArra
             "Every row must be a target followed by index:value pairs in increasing order.",
         ) from None
     large = any((np.abs(values) >= EXACT).any() for values in (X.data, y))
-    if large or X.shape[1] > 2**31 - 1 or _UNDERSCORE.search(content):
+    if large or X.shape[1] > _COLUMNS or _UNDERSCORE.search(content):
         _check_rows(content, path, n_lines)
     return _narrow(X), y
 
@@ -113,17 +91,23 @@ def _check_rows(content: bytes, path: Path, n_lines: int) -> None:
     """Raise TableError for the first token that is not valid at its place in a row."""
     for where, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=n_lines + 1):
         before = -1
-        for k, token in enumerate(_TOKEN.finditer(line.rstrip("\r").partition("#")[0])):
+        for k, token in enumerate(line.partition("#")[0].split()):
+            index, _, value = token.rpartition(":") if k else ("", "", token)
             try:
-                if k == 0:
-                    number(token[0])
-                elif not token[0].startswith("qid:"):
-                    index, _ = pair(token[0])
-                    if index <= before:
-                        raise ValueError("does not have a greater index than the one before")
-                    before = index
+                if index == "qid":
+                    continue
+                if k and not (_INDEX.fullmatch(index) and int(index) < _COLUMNS):
+                    raise ValueError(f"is not a pair index:value, with an index below {_COLUMNS}")
+                if k and int(index) <= before:
+                    raise ValueError("does not have a greater index than the one before")
+                before = int(index or -1)
+                number(value)
+                if is_rounded(value):
+                    raise ValueError(_ROUNDED)
             except ValueError as error:
-                raise bad_token(path, where, token.start() + 1, token[0], str(error)) from None
+                problem = f"line {where}: {shown(token)} {error}"
+                advice = "Correct the line, or get the file again."
+                raise TableError(path, problem, advice) from None
 
 
 def read_npz(path: Path, max_bytes: int) -> Table:
@@ -144,30 +128,14 @@ def read_npz(path: Path, max_bytes: int) -> Table:
         X.sum_duplicates()
     except TableError:
         raise
-    except (
-        ValueError,
-        TypeError,
-        LookupError,
-        OSError,
-        zipfile.BadZipFile,
-        zlib.error,
-        MemoryError,
-    ):
-        raise TableError(
-            path,
-            "it is not a sparse matrix of SciPy",
-            "Write it with scipy.sparse.save_npz, or get the file again.",
-        ) from None
-    if not X.shape[0]:
-        raise no_rows(path)
+    except _BROKEN:
+        advice = "Write it with scipy.sparse.save_npz, or get the file again."
+        raise TableError(path, "it is not a sparse matrix of SciPy", advice) from None
     if not np.isfinite(X.data).all():
         raise TableError(path, "a number is missing or infinite", "Leave out its row or column.")
-    X = _narrow(X)
-    labels = labels_beside(path)
-    if labels is None:
-        return Table(X, None, table_name(path))
-    y, notes = _labels(labels, X.shape[0], max_bytes)
-    return Table(X, y, table_name(path), notes)
+    labels = _labels_beside(path)
+    y = None if labels is None else _labels(labels, X.shape[0], max_bytes)
+    return Table(_narrow(X), y, table_name(path))
 
 
 def _narrow(X: sparse.csr_array) -> sparse.csr_array:
@@ -180,37 +148,31 @@ def _check_size(X: Matrix, path: Path, max_bytes: int) -> None:
     """Raise TableError for a matrix that cannot become a CSR matrix of floats."""
     kind = X.data.dtype.kind
     if kind not in "biuf":
-        raise TableError(
-            path, f"its values are of the type {X.data.dtype}", "Write it with real numbers."
-        )
-    if len(X.shape) != 2 or X.shape[1] > 2**31 - 1:
-        raise TableError(
-            path,
-            f"its shape is {X.shape}",
-            "It must have rows, and at most 2147483647 columns: leave out those without a value.",
-        )
+        problem = f"its values are of the type {X.data.dtype}"
+        raise TableError(path, problem, "Write it with real numbers.")
+    if len(X.shape) != 2 or X.shape[1] > _COLUMNS:
+        advice = f"It must have rows, and at most {_COLUMNS} columns: leave out empty ones."
+        raise TableError(path, f"its shape is {X.shape}", advice)
     if 8 * X.shape[0] > max_bytes:  # of which a file by columns says nothing
         raise too_large(path, max_bytes)
-    for value in X.data[np.abs(X.data.astype(float)) >= EXACT] if kind in "iu" else ():
-        try:
-            number(str(value))
-        except RoundedError as error:
-            problem = f"{value} {error}"
-            raise TableError(path, problem, "Leave out columns of identifiers.") from None
+    rounded = [*filter(is_rounded, X.data)] if kind in "iu" else []
+    if rounded:
+        problem = f"{rounded[0]} {_ROUNDED}"
+        raise TableError(path, problem, "Leave out columns of identifiers.")
 
 
-def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[pandas.Series, tuple[str, ...]]:
-    """Labels as numbers or as text, with notes."""
+def _labels_beside(path: Path) -> Path | None:
+    """File of the labels in the folder of a file of data, if it exists."""
+    stem = path.with_suffix("") if path.suffix == ".gz" else path
+    beside = [stem.with_suffix(suffix) for suffix in (".labels", ".labels.gz")]
+    return next((labels for labels in beside if labels != path and os.path.exists(labels)), None)
+
+
+def _labels(path: Path, n_rows: int, max_bytes: int) -> pandas.Series:
+    """Labels as they are written."""
     labels = [line.strip() for line in read_text(path, max_bytes).splitlines()]
     if len(labels) != n_rows or not all(labels):
         n_labels = sum(map(bool, labels))
-        raise TableError(
-            path,
-            f"there are {n_labels} labels for {n_rows} rows of data",
-            "Give one label per line, without empty lines.",
-        )
-    cells = pa.table({"labels": pa.array(labels)})
-    types = text_types([cells], ".")
-    y = types.columns(cells).frame["labels"]
-    check_target(y, path)
-    return y, types.notes
+        problem = f"there are {n_labels} labels for {n_rows} rows of data"
+        raise TableError(path, problem, "Give one label per line, without empty lines.")
+    return pandas.Series(labels, dtype=WRITTEN)

@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from dataclasses import replace
-from decimal import Decimal
-from math import isfinite
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, time
+from functools import reduce
+from io import BytesIO
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any
+from zipfile import BadZipFile, ZipFile
 
-import pyarrow as pa
+import numpy as np
+import pandas
 
 from looms._optional import require
 from looms._words import listed
-from looms.datasets import _sheet_process
-from looms.datasets._bytes import read_bytes
-from looms.datasets._columns import MISSING, text_types
-from looms.datasets._numbers import EXACT
-from looms.datasets._table import Columns, TableError, check_columns
+from looms.datasets._bytes import read_bytes, too_large
+from looms.datasets._table import WRITTEN, TableError, check_columns
 
-Cell: TypeAlias = str | float | bool
-Rows: TypeAlias = list[list[Cell]]
+#: Place of a row or a cell in the XML of a sheet.
+_PLACE = re.compile(rb"\br\s*=\s*[\"']([A-Z]*)([0-9]{1,9})")
 
 
 def read_spreadsheet(
-    path: Path, sheet: str | int | None, decimal: str | None, max_bytes: int
-) -> Columns:
-    """Read a sheet; its cells are typed like those of a CSV file.
+    path: Path, max_bytes: int, sheet: str | int | None = None
+) -> pandas.DataFrame:
+    """Cells of a sheet by their own types; a column of text is text as it is written.
 
-    The first nonempty row has the names of the columns. Empty rows and columns are skipped.
+    The first row that is not blank has the names of the columns. Blank rows at the end and blank
+    columns are left out.
     """
-    sheets = _sheets(read_bytes(path, max_bytes), path, max_bytes)
-    rows = _chosen(sheets, sheet, path)
+    calamine = require("python_calamine", "Reading spreadsheets")
+    content = read_bytes(path, max_bytes)
+    _check_extent(content, path, max_bytes)
+    try:
+        with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
+            rows = _chosen(book, sheet, path, max_bytes)
+    except TableError:
+        raise
+    except (calamine.CalamineError, ValueError, OSError) as error:
+        raise TableError(
+            path,
+            f"it is not a whole spreadsheet ({error or 'it has a password'})",
+            "Get the file again, or save it without a password as .xlsx or .csv.",
+        ) from None
     columns = [column for column in zip(*rows, strict=True) if any(cell != "" for cell in column)]
-    names = [_text(column[0], True) for column in columns]
+    names = [str(column[0]).removesuffix(".0").strip() for column in columns]
     if "" in names:
         place = names.index("")
         raise TableError(
@@ -47,97 +58,66 @@ def read_spreadsheet(
             "The first row must name every column: split merged cells, remove titles above the "
             "table, and remove a column that only numbers the rows.",
         )
-
-    def cells_of(name: str) -> list[str | None]:
-        cells = columns[names.index(name)][1:]
-        for row, cell in enumerate(cells):
-            if isinstance(cell, float) and abs(cell) >= EXACT:
-                raise TableError(
-                    path,
-                    f"data row {row + 1} of {name!r}, a column to keep, is a number of more digits "
-                    "than a spreadsheet holds",
-                    "Format that column as text and enter its cells again.",
-                )
-        return [None if cell == "" else _text(cell, True) for cell in cells]
-
     check_columns(names, path)
-    cells = pa.table(
-        {n: pa.array(_texts(c[1:]), pa.string()) for n, c in zip(names, columns, strict=True)}
-    )
-    types = text_types([cells], decimal, other_decimal=True)
-    made = types.columns(cells)
-    detected = () if types.decimal == "." else (f'read with decimal "{types.decimal}"',)
-    return replace(made, text=cells_of, notes=(*detected, *types.notes))
+    return pandas.DataFrame({name: _column(c[1:]) for name, c in zip(names, columns, strict=True)})
 
 
-def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, Rows]:
-    """Nonblank rows of each sheet, read in a process of its own."""
-    require("python_calamine", "Reading spreadsheets")
-    child = subprocess.run(
-        [sys.executable, "-P", _sheet_process.__file__, str(4 * max_bytes)],
-        input=content,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    if child.returncode < 0 or b"memory" in child.stderr.lower():
-        raise TableError(
-            path,
-            f"its cells take more than {4 * max_bytes:,} bytes of memory, or more than there are",
-            "Look for a cell far away from the others; if the table is that large, allow more by "
-            "max_bytes, or save it as .csv.",
-        )
-    if child.returncode:
-        error = (child.stderr.decode(errors="replace").splitlines() or ["its reader ended"])[-1]
-        raise TableError(
-            path,
-            f"it is not a whole spreadsheet ({error})",
-            "Get the file again, or save it without a password as .xlsx or .csv.",
-        )
-    sheets: dict[str, Rows] = {}
-    for item in map(json.loads, child.stdout.splitlines()):
-        if isinstance(item, str):
-            sheets[item] = rows = []
-        else:
-            rows.append(item)
-    return sheets
+def _check_extent(content: bytes, path: Path, max_bytes: int) -> None:
+    """Raise TableError if the XML of a sheet names or counts more cells than there may be.
+
+    calamine keeps all cells up to the last one, 30 bytes each, and ends the process if there is no
+    memory for them, which a file of 1 kB can cause.
+    """
+    with suppress(BadZipFile), ZipFile(BytesIO(content)) as archive:
+        for name in archive.namelist():
+            xml = archive.read(name) if "/worksheets/" in name else b""
+            columns, rows = {0}, {0}
+            for place in _PLACE.finditer(xml):
+                columns.add(reduce(lambda n, letter: 26 * n + letter - 64, place[1], 0))
+                rows.add(int(place[2]))
+            n_columns = max(*columns, *(row.count(b"<c") for row in xml.split(b"<row")))
+            if 8 * max(*rows, xml.count(b"<row")) * n_columns > max_bytes:
+                raise too_large(path, max_bytes)
 
 
-def _chosen(sheets: dict[str, Rows], sheet: str | int | None, path: Path) -> Rows:
+def _chosen(book: Any, sheet: str | int | None, path: Path, max_bytes: int) -> list[list[Any]]:
     """Rows of a sheet by name or number, or of the only one with data."""
-    filled = [name for name, rows in sheets.items() if rows]
+    names = book.sheet_names
     if sheet is None:
+        rows = {name: _rows(book, name, path, max_bytes) for name in names}
+        filled = [name for name in names if rows[name]]
         if len(filled) == 1:
-            return sheets[filled[0]]
+            return rows[filled[0]]
         if not filled:
             raise TableError(path, "no sheet has data", "Give a file with data.")
         problem = f"{len(filled)} sheets have data: {listed(filled, 20)}"
-    elif sheet in sheets:
-        return sheets[str(sheet)]
+    elif sheet in names:
+        return _rows(book, str(sheet), path, max_bytes)
     else:
         number = int(sheet) if isinstance(sheet, int) or sheet.isdecimal() else 0
-        if 1 <= number <= len(sheets):
-            return list(sheets.values())[number - 1]
-        problem = f"there is no sheet {sheet!r}; its sheets are {listed(sheets, 20)}"
+        if 1 <= number <= len(names):
+            return _rows(book, names[number - 1], path, max_bytes)
+        problem = f"there is no sheet {sheet!r}; its sheets are {listed(names, 20)}"
     raise TableError(path, problem, "Choose one by sheet=..., name or number.")
 
 
-def _texts(cells: tuple[Cell, ...]) -> list[str]:
-    """Cells of a column as text.
+def _rows(book: Any, name: str, path: Path, max_bytes: int) -> list[list[Any]]:
+    """Rows of a sheet without blank ones at the start and the end."""
+    sheet = book.get_sheet_by_name(name)
+    if 8 * sheet.height * sheet.width > max_bytes:  # of other formats
+        raise too_large(path, max_bytes)
+    rows = sheet.to_python() if sheet.height else []
+    filled = [k for k, row in enumerate(rows) if any(str(cell).strip() for cell in row)]
+    return rows[filled[0] : filled[-1] + 1] if filled else []
 
-    Fractions are written as whole numbers times a power of ten (184e-2), so that they have no
-    decimal mark; in a column of text they are written as they are.
-    """
-    words = any(isinstance(cell, str) and cell.strip() not in MISSING for cell in cells)
-    return [_text(cell, words) for cell in cells]
 
-
-def _text(cell: Cell, plain: bool) -> str:
-    if isinstance(cell, float):
-        if cell.is_integer():
-            return str(int(cell))
-        if plain or not isfinite(cell):
-            return repr(cell)
-        _, digits, exponent = Decimal(repr(abs(cell))).as_tuple()
-        return f"{'-' if cell < 0 else ''}{''.join(map(str, digits))}e{exponent}"
-    return str(cell)
+def _column(cells: Sequence[Any]) -> pandas.Series:
+    """Cells of a column, None for an empty one; times of day as text."""
+    there = [cell.isoformat() if isinstance(cell, time) else cell for cell in cells]
+    there = [None if cell == "" else cell for cell in there]
+    kinds = {type(cell) for cell in there if cell is not None}
+    if kinds <= {str}:
+        return pandas.Series(there, dtype=WRITTEN)
+    if all(issubclass(kind, date) for kind in kinds):
+        return pandas.Series(np.array(there, dtype="M8[us]"))
+    return pandas.Series(there, dtype=None if len(kinds) == 1 or kinds == {int, float} else object)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import difflib
-import os
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas
+import pyarrow as pa
 
 from looms._files import FileError
 from looms._typing import AnyArray
 from looms._words import count, listed
+from looms.tables._cells import EXACT, Cells, Marks, is_written, number_of, text_of
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+#: Type of columns of cells as they are written in a file of text.
+WRITTEN = pandas.ArrowDtype(pa.large_string())
 
 
 class TableError(FileError):
@@ -46,20 +52,16 @@ class Table:
     Attributes
     ----------
     X : pandas.DataFrame or scipy.sparse.csr_array
-        Features: a data frame for dense formats, with pandas' missing values; a sparse array for
-        svmlight and npz files.
+        Features: a data frame for dense formats, of cells as they are in the file: text as it is
+        written, or typed; a sparse array for svmlight and npz files.
     y : pandas.Series or ndarray or None
-        Target, without missing values. None if there is no target and no file of labels.
+        Target, without gaps. None if there is no target and no file of labels.
     name : str
         Name of the file without folder and suffixes.
     notes : tuple of str
-        The detected separator, decimal mark and encoding, if unusual, and columns of numbers that
-        were left as text.
+        The detected separator and encoding, if unusual, and rows that were left out.
     kept : dict of str to list
-        Cells of the columns to keep, as the text in the file, None for a gap.
-    words : dict of tuple
-        For each column of text, the place in the file, from 0, and the text of the first cell that
-        is not a number; empty for formats that declare types.
+        Cells of the columns to keep, as the text in the file, None for a cell that is not there.
     """
 
     X: pandas.DataFrame | sparse.csr_array
@@ -67,43 +69,14 @@ class Table:
     name: str
     notes: tuple[str, ...] = ()
     kept: dict[str, list[str | None]] = field(default_factory=dict)
-    words: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Columns of a file, typed and as text.
-
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        Columns as numbers, dates, text and so on.
-    text : callable
-        Returns the cells of a column, by its name, as the text in the file; None for a gap.
-    notes : tuple of str
-        Notes like those of `Table`.
-    noted : tuple of str
-        For each note of a part of the rows, the column that it is on.
-    words : mapping of tuple
-        As in `Table`.
-    """
-
-    frame: pandas.DataFrame
-    text: Callable[[str], list[str | None]]
-    notes: tuple[str, ...] = ()
-    noted: tuple[str, ...] = ()
-    words: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
 
 def check_columns(columns: Sequence[str], path: Path) -> None:
     """Raise TableError for column names that are empty or appear twice."""
     twice = [name for name, times in Counter(columns).items() if times > 1]
     if twice:
-        raise TableError(
-            path,
-            f"more than one column is called {listed(twice, 20)}",
-            "Give every column a name of its own.",
-        )
+        problem = f"more than one column is called {listed(twice, 20)}"
+        raise TableError(path, problem, "Give every column a name of its own.")
     nameless = [place for place, name in enumerate(columns, start=1) if not name.strip()]
     if nameless:
         raise TableError(
@@ -114,53 +87,53 @@ def check_columns(columns: Sequence[str], path: Path) -> None:
         )
 
 
-def split_target(
-    columns: Columns,
-    target: str | None,
-    path: Path,
-    keep: Sequence[str] = (),
-    drop_missing: bool = False,
-) -> Table:
-    """Features and target from the columns of a file; ``drop_missing`` is of targets."""
-    if not len(columns.frame):
-        raise no_rows(path)
-    table = divided(columns, target, path, keep)
-    if target is None:
-        return table
+def checked(table: Table, path: Path, drop_missing: bool) -> Table:
+    """A whole table with its target checked; rows without one are left out if so asked."""
     X: Any = table.X
     y: Any = table.y
-    known = y.notna().to_numpy()
+    if y is None:
+        return table
+    known = ~gaps(y)
     if drop_missing and 0 < known.sum() < len(known):  # if none is, the check of the target tells
         remark = (
-            f"{count(int((~known).sum()), 'row')} of {len(known)} left out, because the target "
-            f"{target!r} is missing there"
+            f"{count(int((~known).sum()), 'row')} of {len(known)} left out, because {_called(y)} "
+            "is missing there"
         )
         kept = {name: list(compress(cells, known)) for name, cells in table.kept.items()}
         y = y[known]
         table = replace(table, X=X[known], y=y, notes=(*table.notes, remark), kept=kept)
-    check_target(y, path, f"the target {target!r}", "data row")
-    return table
+    check_target(y, path)
+    return table if hasattr(y, "name") else replace(table, y=whole_target(y))
 
 
-def divided(columns: Columns, target: str | None, path: Path, keep: Sequence[str] = ()) -> Table:
+def divided(
+    frame: pandas.DataFrame, target: str | None, path: Path, keep: Sequence[str] = ()
+) -> Table:
     """Features and target of some rows, the target not checked."""
-    frame, notes = columns.frame, columns.notes
-    for name in keep:
-        if name not in frame.columns:
-            raise _column_missing(list(frame.columns), name, "keep", path)
-    kept = {name: columns.text(name) for name in keep}
+    for name, role in [*((name, "keep") for name in keep), (target, "be the target")]:
+        if name is not None and name not in frame.columns:
+            raise _column_missing(list(frame.columns), name, role, path)
+    kept = {name: _texts(frame[name]) for name in keep}
     if target is None:
-        return Table(frame, None, table_name(path), notes, kept, columns.words)
-    if target not in frame.columns:
-        raise _column_missing(list(frame.columns), target, "be the target", path)
+        return Table(frame, None, table_name(path), kept=kept)
     X = frame.drop(columns=target)
     if not X.shape[1]:
-        raise TableError(
-            path,
-            f"there is no column besides the target {target!r}",
-            "Give a file with at least one column of features.",
-        )
-    return Table(X, frame[target], table_name(path), notes, kept, columns.words)
+        problem = f"there is no column besides the target {target!r}"
+        raise TableError(path, problem, "Give a file with at least one column of features.")
+    return Table(X, frame[target], table_name(path), kept=kept)
+
+
+def _texts(column: pandas.Series) -> list[str | None]:
+    """Cells as text: of text itself, uncut."""
+    cells = zip(column, column.isna(), strict=True)
+    return [None if gap else c if isinstance(c, str) else text_of(c) for c, gap in cells]
+
+
+def gaps(y: pandas.Series | AnyArray) -> AnyArray:
+    """(n,) True for cells of a target that are missing, however text spells that."""
+    column = pandas.Series(y)
+    holds_text = is_written(column) or column.dtype.kind == "O"
+    return Cells(column).missing if holds_text else column.isna().to_numpy()
 
 
 def no_rows(path: Path) -> TableError:
@@ -168,24 +141,32 @@ def no_rows(path: Path) -> TableError:
     return TableError(path, "there are no rows of data", "Give a file with rows of data.")
 
 
-def check_target(
-    y: pandas.Series | AnyArray, path: Path, name: str = "the target", rows: str = "row"
-) -> None:
+def check_target(y: pandas.Series | AnyArray, path: Path) -> None:
     """Raise TableError for a target with gaps or infinite values."""
-    values = pandas.Series(y)
-    infinite = values.isin([float("inf"), -float("inf")])
-    for wrong, what, which in (
-        (values.isna(), "missing", "is not known"),
-        (infinite, "infinite", "is not a finite number"),
+    rows = "data row" if getattr(y, "name", None) else "row"
+    infinite = np.isinf(np.asarray(y)) if y.dtype.kind == "f" else np.array(False)
+    for wrong, what, which, error in (
+        (gaps(y), "missing", "is not known", MissingTargetError),
+        (infinite, "infinite", "is not a finite number", TableError),
     ):
         if wrong.any():
-            error = MissingTargetError if what == "missing" else TableError
             raise error(
                 path,
-                f"{name} is {what} in {wrong.sum()} of {len(values)} rows, "
-                f"first in {rows} {int(wrong.to_numpy().argmax()) + 1}",
+                f"{_called(y)} is {what} in {wrong.sum()} of {len(y)} rows, first in {rows} "
+                f"{int(wrong.argmax()) + 1}",
                 f"Remove the rows whose target {which}.",
             )
+
+
+def _called(y: Any) -> str:
+    name = getattr(y, "name", None)
+    return f"the target {name!r}" if name else "the target"
+
+
+def whole_target(y: AnyArray) -> AnyArray:
+    """Target, as integers if all are whole numbers."""
+    whole = np.all(y == np.round(y)) and np.all(np.abs(y) < EXACT)
+    return y.astype(np.int64) if whole else y
 
 
 def table_name(path: Path) -> str:
@@ -199,14 +180,21 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:160]
 
 
-def labels_beside(path: Path) -> Path | None:
-    """File of the labels in the folder of a file of data, if it exists."""
-    stem = path.with_suffix("") if path.suffix == ".gz" else path
-    for suffix in (".labels", ".labels.gz"):
-        labels = stem.with_suffix(suffix)
-        if labels != path and os.path.exists(labels):
-            return labels
-    return None
+def number(token: str) -> float:
+    """Number that a token of a format that declares numbers is; ValueError with the reason if it is
+    none.
+    """
+    value, unsigned = number_of(token, Marks(), strict=True), token.lstrip("+-").lower()
+    if math.isnan(value) and unsigned != "nan":
+        raise ValueError("is not a number")
+    if math.isinf(value) and not unsigned.startswith("inf"):
+        raise ValueError("is too large a number")
+    return value
+
+
+def shown(token: str) -> str:
+    """A token in quotation marks, shortened."""
+    return repr(token if len(token) <= 40 else f"{token[:37]}...")
 
 
 def did_you_mean(name: str, columns: Iterable[str]) -> str:
@@ -220,8 +208,5 @@ def _column_missing(columns: list[str], name: str, role: str, path: Path) -> Tab
     meant = did_you_mean(name, columns)
     if pandas.to_numeric(pandas.Series(columns), errors="coerce").notna().all():
         meant = "The first line must hold the names of the columns, but it holds numbers. "
-    return TableError(
-        path,
-        f"there is no column {name!r} to {role}",
-        f"{meant}The columns are {listed(columns, 20)}.",
-    )
+    advice = f"{meant}The columns are {listed(columns, 20)}."
+    return TableError(path, f"there is no column {name!r} to {role}", advice)
