@@ -235,32 +235,22 @@ def test_files_predict_each_other(folder, tmp_path, name, target, other):
 # A row has no neighbors -------------------------------------------------------------
 
 
-def split(text):
-    """Parts of a text, between two blanks."""
-    return text.split("  ")
+def kinds(text):
+    """Lists of cells: blanks, two at a time, between the lists, and bars between the cells."""
+    return [each.split("|") for each in text.split("  ")]
 
 
-GAPS = split(
-    "?  NA  N/A  n/a  #N/A  NaN  nan  NULL  null  None  <NA>  #DIV/0!  #VALUE!  #REF!  #NUM!"
+GAPS = kinds(
+    "?|NA|N/A|n/a|#N/A|NaN|nan|NULL|null|None|<NA>|#DIV/0!|#VALUE!|#REF!|#NAME?|#NUM!|#NULL!"
+    "|| |\u00a0| NA "
+)[0]
+ALIKE = kinds(
+    "1|1.0|1.50|+1|1e3|0|-2.25|7.500|1234.125|.5  0,5|7.500|1,25|1234|1,250|1.250,5|-3  0|1  "
+    "1,250|7,500.5|2|0.5  7.500|1.250|2  true|TRUE|False|false  01|1|10|010|A3  08:00|20:00|8:00  "
+    "2020-01-31|2020-02-01|9999-12-31|0001-01-01|2020-01-31 12:30:00  31-Jan-2020|Feb 1, 2020  "
+    "31.01.2020|1.2.2020|05.06.2020|31.12.9999  01/31/2020|02/03/2020  05/06/2020|07/08/2020  "
+    "unknown|yes|1-2|10 %|0x10|1_000|Yes  9007199254740992|9007199254740993|5"
 )
-GAPS += ["", " ", "\u00a0", " NA "]
-ALIKE = [
-    ["1", "1.0", "1.50", "+1", "1e3", "0", "-2.25", "7.500", "1234.125", ".5"],
-    ["0,5", "7.500", "1,25", "1234", "1,250", "1.250,5", "-3"],
-    ["1,250", "7,500.5", "2", "0.5"],
-    ["7.500", "1.250", "2"],
-    ["true", "TRUE", "False", "false"],
-    ["0", "1"],
-    ["2020-01-31", "2020-02-01", "9999-12-31", "0001-01-01", "2020-01-31 12:30:00"],
-    ["31.01.2020", "1.2.2020", "05.06.2020", "31.12.9999"],
-    ["01/31/2020", "02/03/2020", "12/31/2020"],
-    ["05/06/2020", "07/08/2020"],
-    ["31-Jan-2020", "1-Feb-2020", "Jan 31, 2020"],
-    ["01", "1", "10", "010", "A3"],
-    ["08:00", "20:00", "08:00:30"],
-    ["unknown", "yes", "1-2", "10 %", "0x10", "1_000", "Yes"],
-    ["9007199254740992", "9007199254740993", "5"],
-]
 CELL = st.sampled_from(sorted({*itertools.chain(*ALIKE)})) | st.sampled_from(GAPS)
 
 
@@ -306,22 +296,21 @@ def test_the_prediction_of_a_row_does_not_depend_on_its_neighbors(folder, a, b):
 
 # Files as people have them ----------------------------------------------------------
 
-TEXTS = split(
+TEXTS = kinds(
     "01|02|A3  1.50|2.00|x  1.0|2.0|x  +1|+2|x  1e3|2e3|x  1|2|x  true|false|unknown  T|F|U  "
     "TRUE|FALSE|unknown  2020-01-31|2020-02-01|never  31.01.2020|01.02.2020|never  1-2|3-4|5+  "
     "2020-01-31 08:30:00|2020-01-31 09:30:00|never  08:00|20:00|never  1,000|2,000|x  10 %|20 %|x"
 )
-LABELS = split(
+LABELS = kinds(
     "01|1|010  TRUE|FALSE  True|False  2020-01-01|2020-02-01  08:00|20:00  1e1|2e1|10  1.10|1.1  "
     "1E05|5E10  1|2"
 )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("texts", TEXTS)
+@pytest.mark.parametrize("texts", TEXTS, ids="|".join)
 def test_a_text_stays_text_without_its_neighbors(tmp_path, texts):
     """A: a feature, and a label."""
-    texts = texts.split("|")
     frame = pd.DataFrame({"x": np.arange(24) % 5, "code": np.resize(texts, 24)})
     frame["y"] = frame["code"]
     model, _ = fitted(write(tmp_path / "t.csv", frame), "--task", "classification")
@@ -336,10 +325,9 @@ def test_a_text_stays_text_without_its_neighbors(tmp_path, texts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("labels", LABELS, ids="|".join)
 def test_labels_are_as_written(tmp_path, labels):
     """B: in files of text and in text cells of sheets."""
-    labels = labels.split("|")
     y = np.resize(labels, 24)
     frame = pd.DataFrame({"x": np.arange(24) % len(labels) + 0.5, "y": y})
     for suffix in ("csv", "xlsx", "tsv", "ods"):
@@ -452,25 +440,16 @@ def test_far_dates_are_dates(tmp_path):
     dates = [date.fromisoformat(cell) for cell in FAR]
     known = [(each - date(1970, 1, 1)).days for each in dates]
     german = [f"{each.day:02}.{each.month:02}.{each.year:04}" for each in dates]
-    sheet = [*FAR[:4], *dates[4:]]
-    of = {
-        "csv": FAR,
-        "tsv": german,
-        "parquet": dates,
-        "feather": dates,
-        "xlsx": sheet,
-        "ods": sheet,
-    }
-    frames = {
-        suffix: pd.DataFrame({"ends": pd.Series([*cells, None] * 3, dtype=object)})
-        for suffix, cells in of.items()
-    }
+    sheet, y = [*FAR[:4], *dates[4:]], ["yes", "no", "no"] * 10
     paths = [
-        write(tmp_path / f"t.{suffix}", frame.assign(y=["yes", "no", "no"] * 10))
-        for suffix, frame in frames.items()
+        tmp_path / f"t.{suffix}" for suffix in ("csv", "tsv", "parquet", "feather", "xlsx", "ods")
     ]
+    for path, cells in zip(paths, (FAR, german, dates, dates, sheet, sheet), strict=True):
+        ends = pd.Series([*cells, None] * 3, dtype=object)
+        write(path, pd.DataFrame({"ends": ends, "y": y}))
     read = [read_table(path, "y").X for path in paths]
-    for X in (*read, frames["parquet"], pl.DataFrame({"ends": [*dates, None] * 3})):
+    memory = {"ends": [*dates, None] * 3}
+    for X in (*read, pd.DataFrame(memory), pl.DataFrame(memory)):
         found = Columns.of(X)
         assert found["ends"] == ("day-first date" if X is read[1] else "date")
         np.testing.assert_array_equal(found.values(X)["ends"], [*known, np.nan] * 3)
@@ -479,21 +458,21 @@ def test_far_dates_are_dates(tmp_path):
         assert same(predicted(fitted(path)[0], paths[2]), whole)
 
 
-FORMS = split(
-    "yyyy-MM-dd  yyyy-MM-dd'T'HH:mm:ss  yyyy-MM-dd HH:mm:ss  yyyy-MM-dd HH:mm  yyyyMMdd  "
-    "yyyy-dd-MM  yyyyddMM  yyyy/dd/MM  yyyy-dd-MM HH:mm  yyyy-dd-MM'T'HH:mm:ss  dd.MM.yyyy  "
-    "MM/dd/yyyy  ddMMyyyy  yyyy  HHmm  HH  HH:mm  ssSSS"
-)
-SIGNS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "SSS": "%f", "'": ""}
+FORMS = kinds(
+    "yyyy-MM-dd|yyyy-MM-dd'T'HH:mm:ss|yyyy-MM-dd HH:mm:ss|yyyy-MM-dd HH:mm|yyyyMMdd|yyyy-dd-MM|"
+    "yyyyddMM|yyyy/dd/MM|yyyy-dd-MM HH:mm|yyyy-dd-MM'T'HH:mm:ss|dd.MM.yyyy|MM/dd/yyyy|ddMMyyyy|"
+    "yyyy|HHmm|HH|HH:mm|ssSSS"
+)[0]
+SIGNS = {"SSS": "%f", "ss": "%S", "yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M"}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_arff_dates_are_read_by_their_format_or_refused(tmp_path, form):
     """H: never otherwise; a comment with braces ends a declaration."""
-    sign = form.replace("ss", "%S")
+    sign = form.replace("'", "")
     for java, python in SIGNS.items():
         sign = sign.replace(java, python)
-    cell = datetime(1112, 12, 5, 10, 30, 15).strftime(sign).replace("000000", "000")
+    cell = datetime(1112, 12, 5, 10, 30, 15, 250_000).strftime(sign).replace("250000", "250")
     head = f'@attribute b {{-1,1}} %{{poor, rich}}\n@attribute d date "{form}" % {{seen}}\n@data\n'
     (tmp_path / "t.arff").write_text(f"{head}-1,'{cell}'\n1,?\n")
     try:
