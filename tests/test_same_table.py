@@ -146,7 +146,7 @@ def test_fits_are_the_same_and_each_takes_the_rows_of_each(tables, name):
     for new in tables.values():
         np.testing.assert_array_equal(prepare.transform(new), matrix)
         np.testing.assert_array_equal(prepare.transform(take(new, order)), matrix[order])
-        for k in ROWS[NAMES.index(name) % 6 :: 6]:  # all, over the fits
+        for k in ROWS[NAMES.index(name) :: len(NAMES)]:  # all, over the fits
             np.testing.assert_array_equal(prepare.transform(take(new, [k])), matrix[[k]])
 
 
@@ -316,7 +316,7 @@ def test_a_text_stays_text_without_its_neighbors(tmp_path, texts):
     model, _ = fitted(write(tmp_path / "t.csv", frame), "--task", "classification")
     whole = predicted(model, tmp_path / "t.csv")
     assert whole["prediction"].tolist() == frame["y"].tolist()
-    for few, suffix in ((texts[:2], "csv"), (texts[:1], "tsv"), (texts[1:2], "xlsx")):
+    for few, suffix in ((texts[:2], "tsv"), (texts[:1], "xlsx")):
         some = frame["y"].isin(few)
         path = write(tmp_path / f"some.{suffix}", frame[some])
         assert same(predicted(model, path), whole[some])
@@ -418,16 +418,16 @@ def test_rows_of_parquet_are_counted_by_place(tmp_path, index):
     """F: and a named index is a column."""
     x, numbers = np.sin(np.arange(24.0)), [str(k + 1) for k in range(24)]
     frame = pd.DataFrame({"x": x, "y": np.where(x > 0.1, "yes", "no")}, index=index)
-    for path in (tmp_path / "t.parquet", tmp_path / "t.feather"):
-        model, _ = fitted(write(path, frame))
+    model, _ = fitted(write(tmp_path / "t.parquet", frame))
+    for path in (tmp_path / "t.parquet", write(tmp_path / "t.feather", frame)):
         assert read_table(path).X.index.tolist() == list(range(24))
         assert predicted(model, path)["row"].tolist() == numbers
         if name := index.names[0]:
             given = predicted(model, path, "--id", name)[name]
             assert given.nunique() == index.get_level_values(name).nunique()
-        assert run("diagnose", model, "-b", 0, "-f", "-o", tmp_path / "rows.csv").exit_code == 0
-        rows = pd.read_csv(tmp_path / "rows.csv").set_index("row")["class"].sort_index()
-        assert rows.to_dict() == dict(enumerate(frame["y"], 1))
+    assert run("diagnose", model, "-b", 0, "-o", tmp_path / "rows.csv").exit_code == 0
+    rows = pd.read_csv(tmp_path / "rows.csv").set_index("row")["class"].sort_index()
+    assert rows.to_dict() == dict(enumerate(frame["y"], 1))
 
 
 FAR = ["0001-01-01", "1600-02-29", "1677-09-21", "1899-12-31", "1969-12-31"]
