@@ -469,9 +469,10 @@ def test_far_dates_are_dates(tmp_path):
         found = Columns.of(X)
         assert found["ends"] == ("day-first date" if X is read[1] else "date")
         np.testing.assert_array_equal(found.read(X)["ends"], [*known, np.nan] * 3)
-    whole = predicted(fitted(paths[0])[0], paths[0])
-    for path in paths:
-        assert same(predicted(fitted(path)[0], paths[2]), whole)
+    models = [fitted(path)[0] for path in paths]
+    whole = predicted(models[0], paths[0])
+    for model, path in zip(models, paths[1:] + paths[:1], strict=True):
+        assert same(predicted(model, path), whole)
 
 
 FORMS = kinds(
