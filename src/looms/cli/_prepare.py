@@ -141,7 +141,7 @@ def times_of_rows(
     if column is None:
         return None
     if column.dtype.kind in "iuM" and column.nunique() > 1:  # as exact as they are
-        return column.to_numpy()
+        return np.asarray(column)
     with as_messages():
         read = read_column(column, name, marks)
     kinds, texts = read.kinds, read.values
@@ -323,7 +323,6 @@ def prepare_large(
     reader, path = open_file(source, columns.target), source.file
     with offering_to_drop(), as_messages():
         first = first_pass(reader)
-    tell(source, first.notes[len(reader.notes) :])
     marks = marks_in(first.sample.X, first.y, decimal=source.decimal)
     sample, target = understood(path, first.sample.X, first.y, columns, request.task, marks)
     rows = np.arange(1, first.n_rows + 1)
