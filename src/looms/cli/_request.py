@@ -219,7 +219,7 @@ class ModelRequest:
             before = TablePreprocessor(kinds=prepared.preprocessor.kinds_ or None)
             model.set_params(preprocess=before)
         elif prepared.marks != POINT:
-            model.set_params(preprocess=TablePreprocessor(decimal=prepared.marks))
+            model.set_params(preprocess=TablePreprocessor(decimal=tuple(prepared.marks)))
         return model
 
     def _check_folds(self, prepared: Prepared, classes: bool) -> None:

@@ -417,7 +417,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 #: Attributes that a state holds as text.
-_HELD = {"kinds", "kinds_", "ranges_", "feature_names_in_", "_found", "_values", "_rare"}
+_HELD = {"decimal", "kinds", "kinds_", "ranges_", "feature_names_in_", "_found", "_values", "_rare"}
 
 
 def _plain(value: Any) -> Any:
@@ -431,6 +431,8 @@ def _made(name: str, value: Any) -> Any:
     """The attribute that JSON held."""
     if name == "feature_names_in_":
         return np.array(value, dtype=object)
+    if name == "decimal":
+        return tuple(value) if isinstance(value, list) else value
     if name == "_found":
         return [tuple(each) for each in value]
     return Columns(*value) if isinstance(value, list) else value
