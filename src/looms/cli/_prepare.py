@@ -92,16 +92,17 @@ def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> R
 
 
 def understood(
-    path: Path, X: Features, y: Column | None, columns: Columns, task: Task, marks: Marks
-) -> tuple[Features, Target]:
-    """Rows of a table without the columns to leave out, and the target with a note on the task."""
-    X = without(path, X, columns.drop, columns.target)
+    path: Path, X: Features, y: Column | None, columns: Columns, task: Task, decimal: str | None
+) -> tuple[Features, Target, Marks]:
+    """Rows without the columns to leave out, the target with a note on the task, and the marks."""
+    whole, X = X, without(path, X, columns.drop, columns.target)
     if y is None:
         raise no_target(path, X)
+    marks = marks_in(whole, y, decimal=decimal)
     with refused():
         target = target_of(y, task, marks)
     note(f"{target.task}: {target.reason}")
-    return X, target
+    return X, target, marks
 
 
 def without(path: Path, X: Features, drop: Sequence[str] | None, target: str | None) -> Features:
@@ -247,9 +248,8 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
             drop.remove(name)
     columns = replace(columns, drop=drop)
     table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
-    with refused(f"{path}: "):
-        marks = marks_in(table.X, table.y, decimal=source.decimal)
-    X, target = understood(path, table.X, table.y, columns, request.task, marks)
+    of = (columns, request.task, source.decimal)
+    X, target, marks = understood(path, table.X, table.y, *of)
     groups = labels_of_groups(path, X, request.groups)
     weight = weights_of_rows(path, X, request.sample_weight, marks)
     times = times_of_rows(path, X, request.time, marks)
@@ -323,8 +323,8 @@ def prepare_large(
     reader, path = open_file(source, columns.target), source.file
     with offering_to_drop(), as_messages():
         first = first_pass(reader)
-    marks = marks_in(first.sample.X, first.y, decimal=source.decimal)
-    sample, target = understood(path, first.sample.X, first.y, columns, request.task, marks)
+    of = (columns, request.task, source.decimal)
+    sample, target, marks = understood(path, first.sample.X, first.y, *of)
     rows = np.arange(1, first.n_rows + 1)
     prepared = Prepared(sample, target, rows, marks=marks, ranges=first.ranges)
     n_sampled, in_memory = len(first.places), issparse(sample)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from looms._number_text import UNSIGNED, number_like
 from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms._words import listed, row_name
-from looms.tables._cells import CODE
+from looms.tables._cells import CODE, Marks, number_of
 from looms.tables._columns import Columns
 from looms.tables._frames import Column
 from looms.tables._kinds import CATEGORIES, Read, date_like
@@ -98,6 +99,8 @@ def remarks_on(
     kept = {name: of for name, of in read.items() if of.varies and name not in unlike}
     plain = {name: of for name, of in kept.items() if of.sign is None}
     broken = [*_words_among(columns, plain, "number", _number_like), *_numbers_as_text(plain)]
+    rest = {name: of for name, of in plain.items() if not any(name in r.columns for r in broken)}
+    broken += _words_among(columns, rest, "number", partial(_are_numbers, decided.marks))
     broken += _words_among(columns, plain, "date", date_like)
     yield from broken
     constant = [n for n, of in read.items() if n not in unlike and not of.varies]
@@ -215,6 +218,11 @@ def _number_like(texts: AnyArray) -> AnyArray:
     """True for texts that a person may read as a number, and not as a code."""
     codes = [re.fullmatch(CODE, text) is not None for text in texts]
     return np.asarray(number_like(texts) & ~np.array(codes, dtype=bool))
+
+
+def _are_numbers(marks: Marks, texts: AnyArray) -> AnyArray:
+    """True for numbers by the marks of the table."""
+    return ~np.isnan([number_of(text, marks, strict=True) for text in texts])
 
 
 def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
