@@ -248,8 +248,8 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
             drop.remove(name)
     columns = replace(columns, drop=drop)
     table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
-    of = (columns, request.task, source.decimal)
-    X, target, marks = understood(path, table.X, table.y, *of)
+    how = columns, request.task, source.decimal
+    X, target, marks = understood(path, table.X, table.y, *how)
     groups = labels_of_groups(path, X, request.groups)
     weight = weights_of_rows(path, X, request.sample_weight, marks)
     times = times_of_rows(path, X, request.time, marks)
@@ -323,8 +323,8 @@ def prepare_large(
     reader, path = open_file(source, columns.target), source.file
     with offering_to_drop(), as_messages():
         first = first_pass(reader)
-    of = (columns, request.task, source.decimal)
-    sample, target, marks = understood(path, first.sample.X, first.y, *of)
+    how = columns, request.task, source.decimal
+    sample, target, marks = understood(path, first.sample.X, first.y, *how)
     rows = np.arange(1, first.n_rows + 1)
     prepared = Prepared(sample, target, rows, marks=marks, ranges=first.ranges)
     n_sampled, in_memory = len(first.places), issparse(sample)

@@ -219,7 +219,8 @@ class ModelRequest:
             before = TablePreprocessor(kinds=prepared.preprocessor.kinds_ or None)
             model.set_params(preprocess=before)
         elif prepared.marks != POINT:
-            model.set_params(preprocess=TablePreprocessor(decimal=tuple(prepared.marks)))
+            decimal, thousands = prepared.marks
+            model.set_params(preprocess=TablePreprocessor(decimal=(decimal, thousands)))
         return model
 
     def _check_folds(self, prepared: Prepared, classes: bool) -> None:
