@@ -40,11 +40,11 @@ def test_svmlight_targets_that_are_not_whole_stay_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("1 1:0.5 2\n", "line 1: '2' is not a pair index:value"),
-        ("1 1:1\n1:0.5 2:1\n", "line 2: '1:0.5' is not a number"),
-        ("1 2:0.5 1:1\n", "line 1: '1:1' does not have a greater index"),
-        ("1 -2:0.5\n", "line 1: '-2:0.5' is not a pair"),
-        ("1 1:1\n-1 2:1_000\n", "line 2: '2:1_000' is not a number"),
+        ("1 1:0.5 2\n", "data row 1: '2' is not a pair index:value"),
+        ("1 1:1\n1:0.5 2:1\n", "data row 2: '1:0.5' is not a number"),
+        ("1 2:0.5 1:1\n", "data row 1: '1:1' does not have a greater index"),
+        ("1 -2:0.5\n", "data row 1: '-2:0.5' is not a pair"),
+        ("1 1:1\n-1 2:1_000\n", "data row 2: '2:1_000' is not a number"),
         ("1 1_0:1\n", "'1_0:1' is not a pair"),
         ("1_0 1:1\n", "'1_0' is not a number"),
         ("1 1:0x10\n", "'1:0x10' is not a number"),
