@@ -32,7 +32,10 @@ _INDEX = re.compile(r"[0-9]{1,10}")
 _COLUMNS = 2**31 - 1
 _ROUNDED = "has more digits than a float holds"
 #: Errors of SciPy and NumPy for a file that is no matrix.
-_BROKEN = (ValueError, TypeError, LookupError, OSError, MemoryError, BadZipFile, zlib.error)
+_BROKEN = (
+    *(ValueError, TypeError, LookupError, OSError, MemoryError, EOFError),
+    *(BadZipFile, zlib.error),
+)
 #: An underscore before any comment: scikit-learn reads 1_000 as Python does.
 _UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
 

@@ -34,14 +34,14 @@ def read_spreadsheet(
     """
     calamine = require("python_calamine", "Reading spreadsheets")
     content = read_bytes(path, max_bytes)
-    damaged = calamine.CalamineError, ValueError, OSError, RuntimeError, BadZipFile, zlib.error
+    damaged = BadZipFile, zlib.error, EOFError, ValueError, OSError, RuntimeError
     try:
         _check_extent(content, path, max_bytes)
         with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
             rows = _chosen(book, sheet, path, max_bytes)
     except TableError:
         raise
-    except damaged as error:
+    except (calamine.CalamineError, *damaged) as error:
         problem = f"it is not a whole spreadsheet ({error or 'it has a password'})"
         advice = "Get the file again, or save it without a password as .xlsx or .csv."
         raise TableError(path, problem, advice) from None
