@@ -37,8 +37,8 @@ def read_spreadsheet(
     damaged = BadZipFile, zlib.error, EOFError, ValueError, OSError, RuntimeError
     try:
         _check_extent(content, path, max_bytes)
-        with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
-            rows = _chosen(book, sheet, path, max_bytes)
+        book = calamine.CalamineWorkbook.from_filelike(BytesIO(content))
+        rows = _chosen(book, sheet, path, max_bytes)
     except TableError:
         raise
     except (calamine.CalamineError, *damaged) as error:
