@@ -60,6 +60,11 @@ def test_cells_keep_their_types(book):
     assert X["mixed"].tolist() == [1.5, "1,5", True]
 
 
+def test_names_are_text(book):
+    rows = [["v1.0", " a", 2019, datetime.datetime(2020, 1, 31)], [1, 2, 3, 4]]
+    assert list(read_table(book(Data=rows)).X) == ["v1.0", " a", "2019", "2020-01-31"]
+
+
 def test_floats_are_read_as_they_were_written(book):
     drawn = np.random.default_rng(0).normal(size=200) * 10.0 ** np.arange(-100, 100)
     values = [float(f"{value:.15g}") for value in drawn]  # what openpyxl writes

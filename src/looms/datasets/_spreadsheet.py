@@ -19,6 +19,7 @@ from looms._optional import require
 from looms._words import listed
 from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._table import WRITTEN, TableError, check_columns
+from looms.tables._cells import text_of
 
 #: Place of a row or a cell in the XML of a sheet.
 _PLACE = re.compile(rb"\br\s*=\s*[\"']([A-Z]*)([0-9]{1,9})")
@@ -46,7 +47,7 @@ def read_spreadsheet(
         advice = "Get the file again, or save it without a password as .xlsx or .csv."
         raise TableError(path, problem, advice) from None
     columns = [column for column in zip(*rows, strict=True) if any(cell != "" for cell in column)]
-    names = [str(column[0]).removesuffix(".0").strip() for column in columns]
+    names = [c[0] if isinstance(c[0], str) and c[0].strip() else text_of(c[0]) for c in columns]
     if "" in names:
         place = names.index("")
         raise TableError(
