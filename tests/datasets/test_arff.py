@@ -144,6 +144,7 @@ def test_text_between_quotation_marks_is_kept(tmp_path):
         (HEADER + "{0 1}\n", "line 5: this is a sparse row"),
         (HEADER, "no rows of data"),
         (HEADER.replace("@data\n", ""), "no line @data"),
+        (HEADER.replace("@data\n", "@data1\n"), "line 4: '@data1' is no declaration"),
         (HEADER.replace(" b ", " a ") + "1,x\n", "more than one column is called 'a'"),
         ("a,b\n1,2\n", "line 1: 'a,b' is no declaration"),
         (

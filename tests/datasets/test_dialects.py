@@ -77,7 +77,7 @@ def test_a_first_line_may_name_the_separator(tmp_path):
     ("content", "encoding"), [(b"a,b\n\\ud800,2\n", "unicode_escape"), (b"a,b\n+2AA-,2\n", "utf-7")]
 )
 def test_halves_of_characters_are_refused(tmp_path, content, encoding):
-    with pytest.raises(TableError, match=r"line 2 holds .* which is no character"):
+    with pytest.raises(TableError, match="line 2 is not text in"):
         read_table(write(tmp_path, content), encoding=encoding)
 
 

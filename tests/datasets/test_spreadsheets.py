@@ -60,6 +60,11 @@ def test_cells_keep_their_types(book):
     assert X["mixed"].tolist() == [1.5, "1,5", True]
 
 
+def test_names_are_text(book):
+    rows = [["v1.0", " a", 2019, datetime.datetime(2020, 1, 31)], [1, 2, 3, 4]]
+    assert list(read_table(book(Data=rows)).X) == ["v1.0", " a", "2019", "2020-01-31"]
+
+
 def test_floats_are_read_as_they_were_written(book):
     drawn = np.random.default_rng(0).normal(size=200) * 10.0 ** np.arange(-100, 100)
     values = [float(f"{value:.15g}") for value in drawn]  # what openpyxl writes
@@ -145,6 +150,9 @@ def test_a_cell_far_away_is_refused_and_no_memory_taken(book, tmp_path, how):
             changed = FAR[how](content) if "sheet1" in name else content
             assert ("sheet1" in name) == (changed != content)
             far.writestr(name, changed)
+    if how == "named":  # which its reader skips
+        path = tmp_path / "far.xlsx"
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(TableError, match=r"more than 1,048,576 bytes"):
         read_table(tmp_path / "far.xlsx", max_bytes=2**20)

@@ -58,15 +58,16 @@ def read_arff(path: Path, max_bytes: int) -> pandas.DataFrame:
     rows: list[list[Any]] | None = None
     for where, line in enumerate(text.split("\n"), start=1):
         line = line.strip(" \t")
+        if not line or line.startswith("%"):
+            continue
+        word = line.split(maxsplit=1)[0].lower()
         try:
-            if not line or line.startswith("%"):
-                continue
             if rows is not None:
                 rows.append(_row(line, attributes))
-            elif line.lower().startswith("@data"):
+            elif word == "@data":
                 rows = []
                 check_columns([attribute.name for attribute in attributes], path)
-            elif not line.lower().startswith("@relation"):
+            elif word != "@relation":
                 attributes.append(_attribute(line))
         except TableError:
             raise

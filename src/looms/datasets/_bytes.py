@@ -16,8 +16,8 @@ from typing import Any
 from looms._files import reading
 from looms.datasets._table import TableError
 
-#: Largest unpacked size in bytes of a file, unless the caller allows more. A table takes up to
-#: fourteen times as much memory while it is read; the kernel matrix of its rows takes far more.
+#: Largest unpacked size in bytes of a file, unless the caller allows more. A table takes several
+#: times as much memory while it is read; the kernel matrix of its rows takes far more.
 MAX_BYTES = 2**30
 
 #: Name of standard input.
@@ -88,7 +88,7 @@ def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
     declares count.
     """
     content = b"".join(chunks(path, text=text, max_bytes=max_bytes))
-    if content.startswith(b"PK\3\4"):
+    if content.startswith(b"PK\3\4") or zipfile.is_zipfile(BytesIO(content)):
         try:
             with zipfile.ZipFile(BytesIO(content)) as archive:
                 size = sum(member.file_size for member in archive.infolist())

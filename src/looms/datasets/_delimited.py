@@ -16,6 +16,7 @@ from contextlib import suppress
 from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pyarrow as pa
@@ -36,11 +37,6 @@ _LOOKED_AT = 1000
 
 #: A letter of two or three bytes in UTF-8.
 _LETTER = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
-
-_ADVICE = (
-    "Give the encoding by encoding=..., such as utf-16-le, or check that the file has the format "
-    "that its name says."
-)
 
 #: First line that tells spreadsheet programs the separator.
 _SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?=\r|\n)', re.IGNORECASE)
@@ -65,7 +61,6 @@ def delimited_source(
     usual : usual separator of the format.
     path, sep, encoding, max_bytes : as in `read_table`.
     """
-
     file = _TextFile(path, text_content(path, _PIECE, max_bytes))
     file.detect(usual, sep, encoding)
     differs = {
@@ -96,7 +91,7 @@ class _TextFile:
             sep, self.start = sep or declared[1], declared.end()
             text = text[self.start :]
         self.sep = sep or _separator(text[: text.rfind("\n") + 1] or text, usual, self.path)
-        first, _ = next(self._pieces(), ("", 0))
+        first = next(self._pieces(), "")
         try:
             self.names = next(csv.reader(StringIO(first, newline=""), delimiter=self.sep), [])
         except csv.Error as error:
@@ -122,14 +117,13 @@ class _TextFile:
     def stored(self) -> Iterator[pa.Table]:
         """Pyarrow tables of cells as they are written."""
         n_rows = -1  # the line of names is the first row
-        for piece, n_lines in self._pieces():
-            rows = self._parsed(self._encoded(piece, n_lines), n_rows)
+        for piece in self._pieces():
+            rows = self._parsed(piece.encode(), n_rows)
             yield rows
             n_rows = max(n_rows, 0) + len(rows)
 
-    def _pieces(self) -> Iterator[tuple[str, int]]:
-        """Pieces of complete rows, without blank lines at the start and the end of the file, and
-        the number of lines before each."""
+    def _pieces(self) -> Iterator[str]:
+        """Pieces of complete rows, without blank lines at the start and the end of the file."""
         rest, n_lines, start, begun = "", 0, self.start, False
         for text in chain(filter(None, self._texts()), [""]):  # the empty one ends the file
             rest, start = rest + text[start:], 0
@@ -148,21 +142,9 @@ class _TextFile:
                 line_end = _LINE_END.match(rest, end)
                 end = line_end.end() if line_end else end
                 begun = True
-                yield rest[:end], n_lines
+                yield rest[:end]
             n_lines += rest.count("\n", 0, end)
             rest = rest[end:]
-
-    def _encoded(self, piece: str, n_lines: int) -> bytes:
-        """A piece in UTF-8; TableError for characters that are no text."""
-        place = piece.find("\0")
-        try:
-            if place < 0:
-                return piece.encode()
-        except UnicodeEncodeError as error:  # halves of characters
-            place = error.start
-        line = n_lines + piece.count("\n", 0, place) + 1
-        problem = f"line {line} holds {piece[place]!r}, which is no character"
-        raise TableError(self.path, problem, _ADVICE)
 
     def _parsed(self, content: bytes, n_rows: int) -> pa.Table:
         """Cells of a piece; ``n_rows`` rows precede it, -1 if it begins with the names.
@@ -202,15 +184,21 @@ class _TextFile:
             with suppress(UnicodeError):
                 b"a".decode(self.encoding)  # refuses what is no encoding of text
             for text in codecs.iterdecode(self.content(), self.encoding):
+                text.replace("\0", "\ud800").encode()  # refuses NUL and halves of characters
                 yield text if begun else text.removeprefix("\ufeff")
                 n_lines, begun = n_lines + text.count("\n"), begun or bool(text)
         except LookupError:
             problem, advice = f"there is no encoding {self.encoding!r}", "Known is utf-8, for one."
             raise TableError(self.path, problem, advice) from None
         except UnicodeError as error:
-            before = getattr(error, "object", b"")[: getattr(error, "start", 0)]
-            problem = f"line {n_lines + before.count(10)} is not text in {self.encoding}"
-            raise TableError(self.path, problem, _ADVICE) from None
+            before: Any = getattr(error, "object", "")[: getattr(error, "start", 0)]
+            n_lines += before.count("\n" if isinstance(before, str) else b"\n")
+            raise TableError(
+                self.path,
+                f"line {n_lines} is not text in {self.encoding}",
+                "Give the encoding by encoding=..., such as utf-16-le, or check that the file has "
+                "the format that its name says.",
+            ) from None
 
 
 def _separator(text: str, usual: str, path: Path) -> str:
@@ -222,7 +210,7 @@ def _separator(text: str, usual: str, path: Path) -> str:
     for mark, width in widths.items():  # of the first nonblank rows
         lines.seek(0)
         rows = csv.reader(lines, delimiter=mark, strict=True)
-        with suppress(csv.Error):  # marks that `_check_quotes` refuses, or a very long cell
+        with suppress(csv.Error):  # marks that `_rows_end` refuses, or a very long cell
             width.extend(len(row) for row in islice(rows, _LOOKED_AT) if row)
     fits = [mark for mark, width in widths.items() if len(set(width)) == 1 and width[0] > 1]
     if not fits:

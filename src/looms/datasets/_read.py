@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 import pandas
 
+from looms._checks import check_known
 from looms.datasets._arff import read_arff
 from looms.datasets._arrow import arrow_source, object_source
 from looms.datasets._bytes import MAX_BYTES, STDIN, is_pipe
@@ -59,7 +60,8 @@ def read_table(
     Parameters
     ----------
     path : path
-        File in one of the formats below; unpacked if its name ends in ``.gz``.
+        File in one of the formats below, or a pipe; unpacked if its name ends in ``.gz``. ``-`` is
+        standard input.
     target : str, optional
         Name of the column to predict; without it all columns are features. Not for svmlight
         and npz files, whose target is in the file itself or in a file of labels in the same folder.
@@ -68,7 +70,7 @@ def read_table(
         ``.parquet``, ``.pq``; ``.arrow``, ``.feather``, ``.arrows``; ``.arff``; ``.svm``,
         ``.svmlight``, ``.libsvm``;
         ``.xlsx``, ``.xlsm``, ``.xls``, ``.ods``; ``.npz``, a sparse matrix written by
-        ``scipy.sparse.save_npz``.
+        ``scipy.sparse.save_npz``; CSV for standard input.
     sep : str, optional
         Character between the cells of a CSV or TSV file. By default the one among comma,
         semicolon, tab and bar that alone gives all rows the same number of cells, or the one in a
@@ -79,10 +81,11 @@ def read_table(
     sheet : str or int, optional
         Name of a spreadsheet's sheet, or its number from 1. By default the only sheet with data.
     keep : sequence of str, default=()
-        Columns whose cells are also kept in ``table.kept``, as the text in the file.
+        Columns whose cells are also kept in ``table.kept``, as the text in the file; those of
+        numbers and dates as text.
     max_bytes : int, default=2**30
         Largest unpacked size of the file in bytes; larger files are refused. Reading a table
-        takes up to fourteen times as much memory.
+        takes several times as much memory.
     drop_missing_targets : bool, default=False
         Whether rows whose target, a named column, is missing are left out, with a note. The index
         of ``table.X`` has the places of the others in the file, from 0. By default they are an
@@ -98,29 +101,28 @@ def read_table(
     TableError
         If the file is not a complete and plain table; the message has the problem and advice.
     ValueError
-        If ``sep`` is not a single ASCII character, or ``decimal`` is neither point nor comma.
+        If ``format`` is not known, or ``sep`` is not a single ASCII character.
     ImportError
         If pandas, pyarrow or python-calamine is needed and not installed.
 
     Notes
     -----
-    Missing values are ``?`` in CSV, TSV and ARFF files; in CSV and TSV files, and labels of npz
-    files, also empty cells and ``NA``, ``N/A``, ``NaN`` and ``NULL``; in spreadsheets also errors
-    such as ``#N/A``.
-    For formulas in a spreadsheet, the values that the program stored in the file are read. Text
-    cells are read like cells of a CSV file.
+    Cells are as they are in the file; what they mean is decided by the rows of a fit, in
+    `looms.tables.Columns`. Those of CSV and TSV files, nominal values and text of ARFF files,
+    columns of a sheet that hold only text, and labels beside npz files are columns of the type
+    ``pandas.ArrowDtype(pyarrow.large_string())``: text as it is written, with its blanks. Other
+    columns have the types of the file. A column of a sheet of several types has each cell by its
+    own.
 
-    The syntax of numbers is the same in all formats: ``1_000``, ``0x10`` and digits of other
-    alphabets are not numbers. In formats that declare numbers (ARFF, svmlight), a cell
-    that is not a number, or is too large for one (``1e400``), is an error with its place. In
-    others (CSV, TSV, text in spreadsheets, labels of npz files) the column is text, with a note
-    if its cells look like numbers. A whole number that a float rounds (9007199254740993) is more
-    likely an identifier. A column with such a number is text, with a note, in every format that
-    has text; svmlight and npz files with one are refused, and so are infinite targets.
+    Rows are counted by their place in the file. A blank line is a row if the file has one column,
+    and a blank row between others is one in a sheet; those at the end are none. The index that
+    pandas stores in Parquet and Feather files is a column if it has a name, else nothing.
 
-    A spreadsheet is read in a process of its own, because a single distant cell makes a table of
-    all cells before it. The memory of that process is limited to four times ``max_bytes`` if the
-    system allows it (not on Windows). If it runs out of memory, the calling process continues.
+    In formats that declare numbers (ARFF, svmlight), a cell that is no number, such as ``1_000``,
+    or is too large for one (``1e400``), is an error with its row. Whole numbers that floats round
+    stay integers in ARFF and Parquet files, and are refused in svmlight and npz files. For formulas
+    in a spreadsheet, the values that the program stored in the file are read; errors are gaps. A
+    target that is missing, however text spells that, or infinite is an error.
 
     Examples
     --------
@@ -131,7 +133,12 @@ def read_table(
     ...     _ = path.write_text("width;height;kind\\n3,5;1,4;setosa\\n3,0;4,7;versicolor\\n")
     ...     table = read_table(path, target="kind")
     >>> table.X.to_numpy().tolist(), table.y.tolist()
-    ([[3.5, 1.4], [3.0, 4.7]], ['setosa', 'versicolor'])
+    ([['3,5', '1,4'], ['3,0', '4,7']], ['setosa', 'versicolor'])
+    >>> from looms.tables import Columns
+    >>> Columns.of(table.X).typed(table.X)
+       width  height
+    0    3.5     1.4
+    1    3.0     4.7
     """
     path = Path(path)
     options = {"sep": sep, "encoding": encoding, "sheet": sheet}
@@ -161,25 +168,25 @@ def open_table(
     Parameters
     ----------
     source : path or object
-        A file as in `read_table`; an object with ``__arrow_c_stream__`` or ``__dataframe__``; or
-        a function that returns pyarrow record batches, from the start at each call.
+        A file as in `read_table`; a pandas.DataFrame; an object with ``__arrow_c_stream__``; or a
+        function that returns pyarrow record batches, from the start at each call.
     target, format, sep, encoding, sheet, keep
         As in `read_table`.
     max_bytes : int, default=2**30
-        As in `read_table`, for formats that are read at once: ARFF, spreadsheets and npz
-        files, and compressed (``.gz``) Parquet and Arrow files. Other formats have no limit,
-        because only one block is in memory.
+        As in `read_table`, for what is read at once: ARFF, spreadsheets and npz files, compressed
+        (``.gz``) Parquet and Arrow files, and pipes. Other formats have no limit, because only one
+        block is in memory.
 
     Returns
     -------
     reader : RowReader
-        Its ``tables()`` yields each `Table` of consecutive rows, with the types that `read_table`
-        gives to all rows.
+        Its ``tables()`` yields each `Table` of consecutive rows, with cells as `read_table` gives
+        them.
 
     Raises
     ------
     TableError, ValueError, ImportError
-        As in `read_table`; also while rows are read, with the row, row group or batch.
+        As in `read_table`; also while rows are read, with the row or batch.
 
     Examples
     --------
@@ -210,6 +217,7 @@ def _reader(
 ) -> RowReader:
     """Reader of a file; in memory if it is to be read at once, or can be read only once."""
     format = format or _guess(path)
+    check_known(format, "format", get_args(Format))
     given = {name: value for name, value in options.items() if value is not None}
     _check_options(path, target, keep, format, given)
     if format == "npz":

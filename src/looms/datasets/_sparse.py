@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from functools import partial
 from io import BytesIO
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -32,7 +32,10 @@ _INDEX = re.compile(r"[0-9]{1,10}")
 _COLUMNS = 2**31 - 1
 _ROUNDED = "has more digits than a float holds"
 #: Errors of SciPy and NumPy for a file that is no matrix.
-_BROKEN = (ValueError, TypeError, LookupError, OSError, MemoryError, BadZipFile, zlib.error)
+_BROKEN = (
+    *(ValueError, TypeError, LookupError, OSError, MemoryError, EOFError),
+    *(BadZipFile, zlib.error),
+)
 #: An underscore before any comment: scikit-learn reads 1_000 as Python does.
 _UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
 
@@ -46,50 +49,41 @@ def svmlight_reader(path: Path, max_bytes: int | None = None) -> RowReader:
     """
     content = text_content(path, _PIECE, max_bytes)
 
-    def lines() -> Iterator[bytes]:
+    def rows() -> Iterator[bytes]:
         rest = b""
-        for chunk in content():
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from whole
-        yield rest
+        for chunk in chain(content(), [b"\n"]):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from (line for line in lines if line.partition(b"#")[0].strip())
 
-    def table(content: bytes, n_lines: int) -> Table:
-        return Table(*_rows(content, path, n_lines), table_name(path))
+    def table(content: bytes, first: int) -> Table:
+        return Table(*_rows(content, path, first), table_name(path))
 
     def blocks(size: int) -> Iterator[Block]:
-        n_rows, n_lines, waiting, in_block = 0, 0, [], 0
-        for line in chain(lines(), [None]):
-            if line is not None:
-                waiting.append(line)
-                in_block += bool(line.partition(b"#")[0].strip())
-            if in_block == size or (line is None and in_block):
-                yield Block(n_rows, partial(table, b"\n".join(waiting), n_lines))
-                n_rows, n_lines = n_rows + in_block, n_lines + len(waiting)
-                waiting, in_block = [], 0
+        each, first = rows(), 0
+        while some := list(islice(each, size)):
+            yield Block(first, partial(table, b"\n".join(some), first))
+            first += len(some)
 
     return RowReader(path, blocks)
 
 
-def _rows(content: bytes, path: Path, n_lines: int = 0) -> tuple[Matrix, AnyArray]:
-    """Features and targets of lines; ``n_lines`` lines precede them."""
+def _rows(content: bytes, path: Path, first: int) -> tuple[Matrix, AnyArray]:
+    """Features and targets of rows, before which there are ``first`` others."""
     try:
         X, y = load_svmlight_file(BytesIO(content), zero_based=True)
     except (ValueError, IndexError, OverflowError) as error:
-        _check_rows(content, path, n_lines)
-        raise TableError(
-            path,
-            f"it is not an svmlight file ({error})",
-            "Every row must be a target followed by index:value pairs in increasing order.",
-        ) from None
+        _check_rows(content, path, first)
+        advice = "Every row must be a target and then index:value pairs in increasing order."
+        raise TableError(path, f"it is not an svmlight file ({error})", advice) from None
     large = any((np.abs(values) >= EXACT).any() for values in (X.data, y))
     if large or X.shape[1] > _COLUMNS or _UNDERSCORE.search(content):
-        _check_rows(content, path, n_lines)
+        _check_rows(content, path, first)
     return _narrow(X), y
 
 
-def _check_rows(content: bytes, path: Path, n_lines: int) -> None:
+def _check_rows(content: bytes, path: Path, first: int) -> None:
     """Raise TableError for the first token that is not valid at its place in a row."""
-    for where, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=n_lines + 1):
+    for row, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=first + 1):
         before = -1
         for k, token in enumerate(line.partition("#")[0].split()):
             index, _, value = token.rpartition(":") if k else ("", "", token)
@@ -105,7 +99,7 @@ def _check_rows(content: bytes, path: Path, n_lines: int) -> None:
                 if is_rounded(value):
                     raise ValueError(_ROUNDED)
             except ValueError as error:
-                problem = f"line {where}: {shown(token)} {error}"
+                problem = f"data row {row}: {shown(token)} {error}"
                 advice = "Correct the line, or get the file again."
                 raise TableError(path, problem, advice) from None
 

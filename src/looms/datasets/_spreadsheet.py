@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import date, time
 from functools import reduce
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import numpy as np
 import pandas
@@ -19,6 +19,7 @@ from looms._optional import require
 from looms._words import listed
 from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._table import WRITTEN, TableError, check_columns
+from looms.tables._cells import text_of
 
 #: Place of a row or a cell in the XML of a sheet.
 _PLACE = re.compile(rb"\br\s*=\s*[\"']([A-Z]*)([0-9]{1,9})")
@@ -34,20 +35,19 @@ def read_spreadsheet(
     """
     calamine = require("python_calamine", "Reading spreadsheets")
     content = read_bytes(path, max_bytes)
-    _check_extent(content, path, max_bytes)
+    damaged = BadZipFile, zlib.error, EOFError, ValueError, OSError, RuntimeError
     try:
-        with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
-            rows = _chosen(book, sheet, path, max_bytes)
+        _check_extent(content, path, max_bytes)
+        book = calamine.CalamineWorkbook.from_filelike(BytesIO(content))
+        rows = _chosen(book, sheet, path, max_bytes)
     except TableError:
         raise
-    except (calamine.CalamineError, ValueError, OSError) as error:
-        raise TableError(
-            path,
-            f"it is not a whole spreadsheet ({error or 'it has a password'})",
-            "Get the file again, or save it without a password as .xlsx or .csv.",
-        ) from None
+    except (calamine.CalamineError, *damaged) as error:
+        problem = f"it is not a whole spreadsheet ({error or 'it has a password'})"
+        advice = "Get the file again, or save it without a password as .xlsx or .csv."
+        raise TableError(path, problem, advice) from None
     columns = [column for column in zip(*rows, strict=True) if any(cell != "" for cell in column)]
-    names = [str(column[0]).removesuffix(".0").strip() for column in columns]
+    names = [c[0] if isinstance(c[0], str) and c[0].strip() else text_of(c[0]) for c in columns]
     if "" in names:
         place = names.index("")
         raise TableError(
@@ -68,7 +68,9 @@ def _check_extent(content: bytes, path: Path, max_bytes: int) -> None:
     calamine keeps all cells up to the last one, 30 bytes each, and ends the process if there is no
     memory for them, which a file of 1 kB can cause.
     """
-    with suppress(BadZipFile), ZipFile(BytesIO(content)) as archive:
+    if not is_zipfile(BytesIO(content)):
+        return
+    with ZipFile(BytesIO(content)) as archive:
         for name in archive.namelist():
             xml = archive.read(name) if "/worksheets/" in name else b""
             columns, rows = {0}, {0}

@@ -144,7 +144,8 @@ def no_rows(path: Path) -> TableError:
 def check_target(y: pandas.Series | AnyArray, path: Path) -> None:
     """Raise TableError for a target with gaps or infinite values."""
     rows = "data row" if getattr(y, "name", None) else "row"
-    infinite = np.isinf(np.asarray(y)) if y.dtype.kind == "f" else np.array(False)
+    is_float = y.dtype.kind == "f"
+    infinite = pandas.Series(y).isin([np.inf, -np.inf]).to_numpy() if is_float else np.array(False)
     for wrong, what, which, error in (
         (gaps(y), "missing", "is not known", MissingTargetError),
         (infinite, "infinite", "is not a finite number", TableError),
