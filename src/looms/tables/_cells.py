@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -63,6 +63,14 @@ def is_written(column: Any) -> bool:
     They are a column of pandas of the type ``ArrowDtype(pyarrow.large_string())``.
     """
     return str(getattr(column, "dtype", "")) == "large_string[pyarrow]"
+
+
+def may_be_numbers(column: Any) -> bool:
+    """True for text that may be numbers: as it is written, or beside cells of other types."""
+    if is_written(column) or getattr(column.dtype, "kind", "") != "O":
+        return is_written(column)
+    types = set(map(type, column[column.notna()])) if hasattr(column, "notna") else set()
+    return str in types and len(types) > 1
 
 
 def missing_in(column: Any) -> AnyArray:
@@ -119,6 +127,11 @@ def is_rounded(cell: object) -> bool:
     return whole and abs(int(cell)) > EXACT and int(float(cell)) != int(cell)  # type: ignore[arg-type, call-overload]
 
 
+def is_code(cell: object) -> bool:
+    """True for text of a whole number of two digits or more that begins with zero."""
+    return isinstance(cell, str) and re.fullmatch(CODE, cell) is not None
+
+
 class Cells:
     """Cells of a column that may hold text.
 
@@ -131,6 +144,7 @@ class Cells:
     def __init__(self, column: Any) -> None:
         self.column = column
         self.written = is_written(column)
+        self._plain: dict[str, AnyArray | None] = {}
 
     @cached_property
     def _arrow(self) -> Any:
@@ -213,8 +227,12 @@ class Cells:
             floats = self.by_cell(each)
         return floats
 
-    @lru_cache  # noqa: B019  (as long as the cells)
     def _plain_numbers(self, decimal: str) -> AnyArray | None:
+        if decimal not in self._plain:
+            self._plain[decimal] = self._cast(decimal)
+        return self._plain[decimal]
+
+    def _cast(self, decimal: str) -> AnyArray | None:
         """Numbers of written cells with at most one mark, the decimal one; None if not all are."""
         compute, arrow = require("pyarrow.compute", "Reading text"), require("pyarrow", "x")
         cells = self._arrow
@@ -247,8 +265,18 @@ class Cells:
     @property
     def tells_comma(self) -> bool:
         """True for numbers with a comma that is a decimal mark."""
+        if self.written:  # most files have none, and blanks need not be taken off to see it
+            compute = require("pyarrow.compute", "Reading text")
+            raw = self.column.array.__arrow_array__()
+            if not compute.any(compute.match_substring(raw, ",")).as_py():
+                return False
         by_comma = self.first_with(",") is not None and self.all_numbers(",")
         return by_comma and not self.all_numbers(".")
+
+    @property
+    def has_thousands(self) -> bool:
+        """True for numbers with a decimal comma, some of them with points."""
+        return self.first_with(".") is not None and self.all_numbers(",")
 
     @property
     def tells_point(self) -> bool:
@@ -262,26 +290,49 @@ class Cells:
                 return int((self.codes == k).argmax()), text_of(cell)
         return None
 
-    def first_with(self, pattern: str) -> tuple[int, str] | None:
-        """Row and text of the first text in which a pattern is found."""
+    def first_with(self, mark: str) -> tuple[int, str] | None:
+        """Row and text of the first text that holds a mark."""
         if self.written:
             compute = require("pyarrow.compute", "Reading text")
-            row = compute.index(compute.match_substring_regex(self._arrow, pattern), True).as_py()
+            row = compute.index(compute.match_substring(self._arrow, mark), True).as_py()
             return None if row < 0 else (row, self._arrow[row].as_py())
-        return self.first(lambda cell: isinstance(cell, str) and re.search(pattern, cell))
+        return self.first(lambda cell: isinstance(cell, str) and mark in cell)
+
+    def first_code(self) -> tuple[int, str] | None:
+        """Row and text of the first whole number of two digits or more that begins with zero."""
+        if not self.written:
+            return self.first(is_code)
+        compute = require("pyarrow.compute", "Reading text")
+        floats = self._plain_numbers(".")
+        if floats is not None and not (floats == np.floor(floats)).any():  # which is faster
+            return None
+        zeros = compute.fill_null(compute.starts_with(self._arrow, "0"), False)
+        some = self._arrow.filter(zeros)
+        place = compute.index(compute.match_substring_regex(some, CODE), True).as_py()
+        if place < 0:
+            return None
+        rows = np.flatnonzero(zeros.to_numpy(zero_copy_only=False))
+        return int(rows[place]), some[place].as_py()
 
 
-def marks_of(columns: Sequence[Cells], decimal: str | Sequence[str] | None) -> Marks:
+def marks_of(columns: Iterable[Any], decimal: str | Sequence[str] | None) -> Marks:
     """Marks of a table, by its columns that may hold numbers in text.
 
     The decimal mark is a comma if some column can be read as numbers only with it, and none only
     with a point. The other mark separates thousands if some number has it, or if the decimal mark
-    is given by itself; a pair is both marks.
+    is given by itself; a pair is both marks. Each column is looked at by itself, so that one is in
+    memory at a time.
     """
     if decimal is not None:
         other = "," if decimal[0] == "." else "."
         return Marks(decimal[0], other if len(decimal) == 1 else decimal[1])
-    if not any(of.tells_comma for of in columns) or any(of.tells_point for of in columns):
+    columns = [column for column in columns if may_be_numbers(column)]
+    if not any(Cells(of).tells_comma for of in columns) or tell_point(columns):
         return Marks()
-    in_thousands = any(of.all_numbers(",") and of.first_with("[.]") for of in columns)
+    in_thousands = any(Cells(of).has_thousands for of in columns)
     return Marks(",", "." if in_thousands else "")
+
+
+def tell_point(columns: Iterable[Any]) -> bool:
+    """True if a column is of numbers with a point that is a decimal mark."""
+    return any(Cells(of).tells_point for of in columns if may_be_numbers(of))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy import sparse
 from looms._checks import check_known
 from looms._optional import require
 from looms._typing import AnyArray
-from looms.tables._cells import POINT, Cells, Marks, marks_of
+from looms.tables._cells import POINT, Marks, marks_of, tell_point
 from looms.tables._frames import Column, check_names, columns_of, names_in, places_of, rows
 from looms.tables._kinds import (
     CATEGORIES,
@@ -20,7 +19,6 @@ from looms.tables._kinds import (
     KINDS,
     Kind,
     Read,
-    cells_of,
     converted,
     read_column,
 )
@@ -219,15 +217,7 @@ def marks_in(X: Any, *columns: Any, decimal: Decimal = None) -> Marks:
     if sparse.issparse(X):
         return POINT
     X = rows(X)
-    cells = []
-    for column in [*columns_of(X, range(X.shape[1])), *columns]:
-        with suppress(ValueError):  # of a column that no kind has
-            cells.append(cells_of(column, ""))
-    return _marks(cells, decimal)
-
-
-def _marks(cells: Iterable[Cells | None], decimal: Decimal) -> Marks:
-    return marks_of([of for of in cells if of and (of.written or not of.are_text)], decimal)
+    return marks_of([*columns_of(X, range(X.shape[1])), *columns], decimal)
 
 
 def read_columns(
@@ -243,14 +233,12 @@ def read_columns(
     known : kinds of all of them, and of `Columns` the marks, if they are known.
     decimal : as in `Columns.of`.
     """
-    cells = {name: cells_of(column, name) for name, column in columns.items()}
-    marks = known.marks if isinstance(known, Columns) else _marks(cells.values(), decimal)
+    marks = known.marks if isinstance(known, Columns) else marks_of(columns.values(), decimal)
     read = {
-        name: read_column(column, name, marks, known[name] if known else None, cells[name])
+        name: read_column(column, name, marks, known[name] if known else None)
         for name, column in columns.items()
     }
-    written = [of for of in cells.values() if of and of.written]
-    if decimal or (marks.decimal == "." and any(of.tells_point for of in written)):
-        told = {name: of for name, of in read.items() if of.sign and of.sign[0] == "doubt"}
+    told = {name: of for name, of in read.items() if of.sign and of.sign[0] == "doubt"}
+    if told and (decimal or (marks.decimal == "." and tell_point(columns.values()))):
         read |= {name: of._replace(sign=None) for name, of in told.items()}
     return Columns({name: of.kind for name, of in read.items()}, *marks), read

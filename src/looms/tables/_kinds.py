@@ -20,7 +20,6 @@ from looms._typing import AnyArray
 from looms._words import row_name
 from looms.kernels._samples import LARGEST
 from looms.tables._cells import (
-    CODE,
     EXACT,
     POINT,
     TRUTH,
@@ -99,7 +98,6 @@ def read_column(
     name: object,
     marks: Marks = POINT,
     known: Kind | None = None,
-    cells: Cells | None = None,
 ) -> Read:
     """Kind and values of a column of the fit, each cell converted once.
 
@@ -113,15 +111,13 @@ def read_column(
         How numbers are written in text.
     known : str, optional
         The kind, if it is known.
-    cells : Cells, optional
-        The column as `cells_of` has it.
 
     Raises
     ------
     ValueError
         If the column holds something else, or infinite numbers.
     """
-    cells = cells or cells_of(column, name)
+    cells = cells_of(column, name)
     if known is not None:
         if known in CATEGORIES:
             return _texts(cells or Cells(_series(column)), (known,))
@@ -171,11 +167,11 @@ def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
     """Why a column of what looks like numbers is none; None for others."""
     if not any(map(cells.all_numbers, ".,")):
         return None
-    if code := cells.first_with(CODE):
+    if code := cells.first_code():
         return "code", *code
     floats = cells.numbers(marks, strict=True)
     if np.isnan(floats[~cells.missing]).any():
-        marked = cells.first_with("[.,]")
+        marked = cells.first_with(",") or cells.first_with(".")
         return ("mark", *marked) if marked else None
     most = np.nanmax(np.abs(floats))
     found = cells.first(is_rounded) if EXACT <= most <= LARGEST else None
@@ -185,7 +181,7 @@ def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
 def _doubt(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
     """The first number whose point may separate thousands or be a decimal mark."""
     either = all(map(cells.all_numbers, ".,")) and "," not in marks.thousands
-    point = cells.first_with("[.]") if either else None
+    point = cells.first_with(".") if either else None
     return ("doubt", *point) if point else None
 
 

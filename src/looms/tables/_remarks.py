@@ -13,7 +13,7 @@ from looms._number_text import UNSIGNED, number_like
 from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms._words import listed, row_name
-from looms.tables._cells import CODE, Marks, number_of
+from looms.tables._cells import Marks, is_code, number_of
 from looms.tables._columns import Columns
 from looms.tables._frames import Column
 from looms.tables._kinds import CATEGORIES, Read, date_like
@@ -216,13 +216,14 @@ def _words_among(
 
 def _number_like(texts: AnyArray) -> AnyArray:
     """True for texts that a person may read as a number, and not as a code."""
-    codes = [re.fullmatch(CODE, text) is not None for text in texts]
-    return np.asarray(number_like(texts) & ~np.array(codes, dtype=bool))
+    codes = np.fromiter(map(is_code, texts), dtype=bool)
+    return np.asarray(number_like(texts) & ~codes)
 
 
 def _are_numbers(marks: Marks, texts: AnyArray) -> AnyArray:
-    """True for numbers by the marks of the table."""
-    return ~np.isnan([number_of(text, marks, strict=True) for text in texts])
+    """True for numbers by the marks of the table, which are no codes."""
+    codes = np.fromiter(map(is_code, texts), dtype=bool)
+    return ~codes & ~np.isnan([number_of(text, marks, strict=True) for text in texts])
 
 
 def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
