@@ -216,6 +216,8 @@ def _reader(
     at_once: bool = False,
 ) -> RowReader:
     """Reader of a file; in memory if it is to be read at once, or can be read only once."""
+    if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
+        raise TableError(path, "this is a folder", "Name one file in it.")
     format = format or _guess(path)
     check_known(format, "format", get_args(Format))
     given = {name: value for name, value in options.items() if value is not None}

@@ -98,10 +98,9 @@ def remarks_on(
         yield Remark("gaps", names, f"{listed(gaps)} {are}, in {listed(names)}")
     kept = {name: of for name, of in read.items() if of.varies and name not in unlike}
     plain = {name: of for name, of in kept.items() if of.sign is None}
-    broken = [*_words_among(columns, plain, "number", _number_like), *_numbers_as_text(plain)]
+    broken = [*_words_among(columns, plain, "number", partial(_number_like, decided.marks))]
     rest = {name: of for name, of in plain.items() if not any(name in r.columns for r in broken)}
-    broken += _words_among(columns, rest, "number", partial(_are_numbers, decided.marks))
-    broken += _words_among(columns, plain, "date", date_like)
+    broken += [*_numbers_as_text(rest), *_words_among(columns, rest, "date", date_like)]
     yield from broken
     constant = [n for n, of in read.items() if n not in unlike and not of.varies]
     if constant:
@@ -214,16 +213,12 @@ def _words_among(
     )
 
 
-def _number_like(texts: AnyArray) -> AnyArray:
-    """True for texts that a person may read as a number, and not as a code."""
+def _number_like(marks: Marks, texts: AnyArray) -> AnyArray:
+    """True for numbers by the marks of the table, or, if they are few, by what a person reads."""
     codes = np.fromiter(map(is_code, texts), dtype=bool)
-    return np.asarray(number_like(texts) & ~codes)
-
-
-def _are_numbers(marks: Marks, texts: AnyArray) -> AnyArray:
-    """True for numbers by the marks of the table, which are no codes."""
-    codes = np.fromiter(map(is_code, texts), dtype=bool)
-    return ~codes & ~np.isnan([number_of(text, marks, strict=True) for text in texts])
+    like = number_like(texts) & ~codes
+    numbers = ~codes & ~np.isnan([number_of(text, marks, strict=True) for text in texts])
+    return np.asarray(numbers if 2 * numbers.sum() > like.sum() else like)
 
 
 def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
