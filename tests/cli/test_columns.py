@@ -7,7 +7,7 @@ from scipy import sparse
 
 from looms._words import rows_of_files
 from looms.cli._prepare import column_notes, tell_columns
-from looms.tables import TablePreprocessor
+from looms.tables import TablePreprocessor, _columns
 from looms.tables._target import Target
 
 
@@ -162,15 +162,10 @@ def test_columns_are_spoken_of_before_the_search(fit, pets):
 
 @pytest.mark.slow
 def test_columns_are_typed_once(fit, pets, monkeypatch):
-    """A fit infers what each column is once, and brings its cells to numbers and text once."""
-    typed, converted = [], []
-    infer, convert = pd.api.types.infer_dtype, pd.to_numeric
+    """A fit decides what each column is once, and brings its cells to numbers and text once."""
+    read, of = [], _columns.read_column
     monkeypatch.setattr(
-        pd.api.types, "infer_dtype", lambda c, **kw: typed.append(c.name) or infer(c, **kw)
-    )
-    monkeypatch.setattr(
-        pd, "to_numeric", lambda c, **kw: converted.append(c.name) or convert(c, **kw)
+        _columns, "read_column", lambda c, *given: read.append(c.name) or of(c, *given)
     )
     assert fit(pets, "-t", "kind").exit_code == 0
-    assert sorted(typed) == ["color", "indoors", "weight"]
-    assert converted == ["weight"]
+    assert sorted(read) == ["color", "indoors", "weight"]

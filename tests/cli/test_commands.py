@@ -45,7 +45,7 @@ def test_fit_classification(looms, fit, pets, figures):
     assert saved.metadata["target"] == "kind"
     assert saved.metadata["file"] == "pets.csv"
     assert list(saved.metadata["columns"]) == ["weight", "color", "indoors"]
-    assert saved.metadata["columns"]["weight"] == "float64"
+    assert saved.metadata["columns"]["weight"] == "number"
     assert saved.metadata["options"]["candidates"] == ["linear", "rbf"]
     assert saved.metadata["n_rows"] == 40
     assert {"date", "looms_version", "sklearn_version", "seconds"} <= saved.metadata.keys()
@@ -387,7 +387,7 @@ def test_nothing_gives_unbiased_scores_of_a_class_of_two_rows(looms, pets):
 def test_weights_are_those_of_python(looms, fit, pets, one_line):
     frame = pd.read_csv(pets)
     frame.assign(w="heavy").to_csv("text.csv", index=False)
-    text = "text.csv: --sample-weight w: could not convert string to float: 'heavy'"
+    text = "text.csv: --sample-weight w: column 'w' is a column of numbers, and data row 1 holds"
     one_line(fit("text.csv", "-t", "kind", "--sample-weight", "w"), 2, text)
     weight = np.arange(40) % 3 + 0.5
     frame.assign(w=weight).to_csv("weighted.csv", index=False)

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluated import evaluated
-from sklearn.preprocessing import OneHotEncoder
 
 from looms import TabularRegressor
 from looms.cli._model import joined
 from looms.estimators._selecting import SelectingModel
 from looms.model_files import load_model
+from looms.tables import Columns, TablePreprocessor
 
 
 def predictions(result):
@@ -159,12 +159,12 @@ def test_rows_are_preprocessed_once(looms, pets, pets_model, monkeypatch):
     def counted(name, of):
         return lambda *given, **options: passes.append(name) or of(*given, **options)
 
-    for owner, name in ((pd, "to_numeric"), (OneHotEncoder, "transform")):
+    for owner, name in ((Columns, "read_at"), (TablePreprocessor, "_write")):
         monkeypatch.setattr(owner, name, counted(name, getattr(owner, name)))
     predictions(looms("predict", pets_model, pets, "--confidence-level", 0.8, "--keep", "weight"))
-    assert passes == ["to_numeric", "transform"]  # of one column of numbers
+    assert passes == ["read_at", "_write"]
     assert looms("score", pets_model, pets).exit_code == 0
-    assert passes == 2 * ["to_numeric", "transform"]
+    assert passes == 2 * ["read_at", "_write"]
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ def test_every_command_takes_the_options(looms, fit, euro, command):
     assert looms(*command).exit_code == 2
     result = looms(*command, *options)
     assert result.exit_code == 0, result.stderr
-    assert "read with separator '~', decimal \",\", encoding cp1252" in result.stderr
+    assert "read with separator '~', encoding cp1252" in result.stderr
 
 
 @pytest.mark.parametrize("other", ["Blutdruck", "Nummer"])
@@ -99,7 +99,6 @@ def test_numbers_that_stay_text_are_no_classes(looms, euro, one_line):
     arguments = ("fit", "thousands.csv", "-t", "Blutdruck", "-c", "linear")
     result = looms(*arguments)
     one_line(result, 2, f"not clear: {thousands[0]!r} in data row 1; choose the mark by --decimal")
-    assert "column 'Blutdruck' is read as text" in result.stderr
     assert "Note: regression" in looms(*arguments, "--decimal", ".").stderr
 
 

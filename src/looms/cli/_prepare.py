@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -146,8 +146,9 @@ def times_of_rows(
     with as_messages():
         read = read_column(column, name, marks)
     kinds, texts = read.kinds, read.values
-    if read.sign and read.sign[0] == "rounded":  # more digits than floats hold
-        return np.array([int(text) for text in texts], dtype=object)
+    if read.sign and read.sign[0] in ("rounded", "code"):  # as long as they are
+        with suppress(ValueError):
+            return np.array([int(text) for text in texts], dtype=object)
     if len(kinds) != 1 or kinds[0] in CATEGORIES or not read.varies:
         cell = f"{str(column.iloc[0])!r} in {row_name(column, 0)}"
         why = f"holds {cell}, which is neither a number nor a date"

@@ -14,6 +14,8 @@ from sklearn.exceptions import DataConversionWarning
 from looms._checks import check_target, target_values
 from looms._number_text import number_like
 from looms.estimators._warnings import warn
+from looms.tables._cells import is_written
+from looms.tables._target import written_target
 
 
 def as_targets(y: Any, classes: bool) -> Any:
@@ -40,6 +42,7 @@ def as_targets(y: Any, classes: bool) -> Any:
             f"X is a table and y its targets, got {type(y).__name__} for y: for a column of a "
             "table, give table.drop(columns=name) and table[name]."
         )
+    y = written_target(y, classes) if is_written(y) else y
     check_target(y)
     y = _one_target(y)
     return _plain_labels(y) if classes else y

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -13,7 +14,7 @@ from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
-from looms.tables._cells import POINT, TRUTH, Marks
+from looms.tables._cells import POINT, TRUTH, Cells, Marks, is_code, marks_of, number_of, text_of
 from looms.tables._frames import Column
 from looms.tables._kinds import as_text, cells_of, read_column
 
@@ -179,15 +180,35 @@ def _labels(column: Column, numeric: bool) -> AnyArray:
     return np.array([int(label) for label in labels], dtype=np.int64)
 
 
+def written_target(column: pd.Series, classes: bool) -> pd.Series:
+    """Labels or numbers of cells as they are written; NaN for gaps."""
+    cells, marks = Cells(column), marks_of([column], None)
+    if cells.missing.any():
+        values = text(column) if classes else cells.numbers(marks)
+    else:
+        values = labels_of(column, marks) if classes else numbers(column, marks)
+    return type(column)(values, index=column.index, name=column.name)
+
+
 def text(values: Column) -> AnyArray:
     """Labels as text, so that labels of files and of models can be compared."""
     return as_text(require("pandas", "Reading tables").Series(values))
 
 
 def labels_among(values: Column, classes: AnyArray) -> AnyArray:
-    """Labels as text, True and False as the classes have them."""
-    labels, spelled = text(values), {TRUTH.get(each.casefold()): each for each in classes}
-    if None in spelled:
-        return labels
-    words = [spelled.get(TRUTH.get(label.casefold()), label) for label in labels]
-    return np.array(words, dtype=object)
+    """Labels as text, those that are another spelling of a class as the class is written.
+
+    They are True and False in other cases, and whole numbers such as 1.0, but no codes such as 01.
+    """
+    known = set(classes.tolist())
+    truth = {TRUTH.get(each.casefold()): each for each in classes}
+
+    def spelled(label: str) -> str:
+        if label in known:
+            return label
+        if None not in truth:
+            return truth.get(TRUTH.get(label.casefold()), label)
+        number = math.nan if is_code(label) else number_of(label, POINT, strict=True)
+        return text_of(number) if text_of(number) in known else label
+
+    return np.array([*map(spelled, text(values))], dtype=object)
