@@ -5,8 +5,8 @@
 data (690 rows, 15 mixed columns, five times ten folds, one computer;
 benchmarks/table_preprocessing.py) both had the same accuracy (logistic regression 0.864 ± 0.004
 against 0.861 ± 0.003 over repeats, SVC 0.850 ± 0.001 against 0.852 ± 0.004), with a skops file of
-6 kB against 12.8 MB (deflated 2 kB against 342 kB), loaded in 1 ms against 90 ms, and 16 packages or
-106 MB less to install.
+6 kB against 12.8 MB (deflated 2 kB against 342 kB), loaded in 1 ms against 90 ms, and 16 packages
+or 106 MB less to install.
 """
 
 from looms.tables._columns import Columns
