@@ -20,9 +20,10 @@ from pathlib import Path
 
 import numpy as np
 from _report import data_or_exit, write_table
+from sklearn.base import is_regressor
 from sklearn.pipeline import make_pipeline
 
-from looms import KernelClassifier, KernelRegressor, Search, assess
+from looms import KernelClassifier, Search, assess
 from looms.datasets import read_table
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.tables import TablePreprocessor
@@ -52,8 +53,7 @@ HEADER = ["data", "samples", "columns", "fit s", "report s", "report CPU s", "kB
 def measured(name: str, splits: int, folder: Path | None) -> dict[str, float]:
     """Fit, report, and what that took; in the calling process."""
     table = read_table(data_or_exit(FILES[name]), "target")
-    regression = isinstance(MACHINES[name](), KernelRegressor)
-    y = np.asarray(table.y, float) if regression else np.asarray(table.y, dtype=object).astype(str)
+    y = np.asarray(table.y, dtype=object).astype(float if is_regressor(MACHINES[name]()) else str)
     model = make_pipeline(TablePreprocessor(), MACHINES[name]())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

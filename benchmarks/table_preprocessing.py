@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 from skrub import TableVectorizer
 
 from looms.datasets import read_table
-from looms.tables import TablePreprocessor
+from looms.tables import Columns, TablePreprocessor
 
 LOOMS_CLI = ("scikit-learn", "typer", "rich", "pandas", "pyarrow", "skops")
 
@@ -95,7 +95,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     table = read_table(arguments.file, arguments.target)
-    y = np.asarray(table.y, dtype=object).astype(str)
+    X, y = Columns.of(table.X).typed(table.X), np.asarray(table.y, dtype=object).astype(str)
     extra = sorted(closure(["skrub"]) - closure(LOOMS_CLI))
     rivals = {
         "TablePreprocessor": (TablePreprocessor(), []),
@@ -103,9 +103,9 @@ def main():
     }
     for name, (transformer, packages) in rivals.items():
         print(name)
-        for classifier, mean, deviation in accuracies(transformer, table.X, y, arguments.repeats):
+        for classifier, mean, deviation in accuracies(transformer, X, y, arguments.repeats):
             print(f"  {classifier:20s} accuracy {mean:.4f} ± {deviation:.4f} over repeats")
-        n_columns = transformer.fit_transform(table.X, y).shape[1]
+        n_columns = transformer.fit_transform(X, y).shape[1]
         size, deflated, seconds = stored(transformer)
         print(f"  columns out {n_columns}")
         print(f"  skops file {size / 1e3:.0f} kB, deflated {deflated / 1e3:.0f} kB")

@@ -17,6 +17,7 @@ from looms._checks import check_known
 from looms._optional import require
 from looms._typing import AnyArray, Matrix
 from looms.datasets import TableError, read_table
+from looms.tables import Columns
 from looms.tables._kinds import as_text
 from papers.challenge._files import read_challenge
 from papers.challenge._preparation import DENSE, PREPARATIONS, Preparation
@@ -170,7 +171,7 @@ def fetch(
         X, y = _read_pair(path)
     else:
         table = read_table(path, "target")
-        X, y = table.X, table.y
+        X, y = _typed(table.X), table.y
     return ChallengeData(name, _matrix(X), _signs(y, (), str(path))[0], kind)
 
 
@@ -302,7 +303,7 @@ def load_file(
         (X, y), name = _read_pair(path), path.name.partition(".data")[0]
     else:
         table = read_table(path, target)
-        X, y, name = table.X, table.y, table.name
+        X, y, name = _typed(table.X), table.y, table.name
     if y is None:
         raise ChallengeDataError(
             f"{path}: it has no labels; name their column as the target, or put them next to it."
@@ -374,6 +375,11 @@ def _order(label: str) -> tuple[float, str]:
         return float(label), label
     except ValueError:
         return float("inf"), label
+
+
+def _typed(X: Any) -> Any:
+    """Samples of a file, their types those of the whole table, the same in every split."""
+    return X if sparse.issparse(X) else Columns.of(X).typed(X)
 
 
 def _matrix(X: Any) -> Matrix:

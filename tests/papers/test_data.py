@@ -185,6 +185,20 @@ def test_no_target(digits):
         load_file(digits)
 
 
+def test_types_are_those_of_the_whole_table(tmp_path):
+    """Not of the rows of a split, in which the last cell might be missing."""
+    path = tmp_path / "made.csv"
+    path.write_text("room;dose;y\n1;0,5;a\n2;NA;b\n1;2,5;a\nx;1;b\n")
+    assert load_file(path, "y").of_rows([0, 2]).X.to_dict("list") == {
+        "room": ["1", "1"],
+        "dose": [0.5, 2.5],
+    }
+    path.write_text("dose;y\n0,5;a\nNA;b\n2,5;a\n")
+    np.testing.assert_array_equal(
+        load_file(path, "y", preparation="gina").X.T, [[0.5, np.nan, 2.5]]
+    )
+
+
 def test_text_and_a_preparation_of_numbers(tmp_path):
     path = tmp_path / "words.csv"
     pd.DataFrame({"a": ["x", "z"], "y": [0, 1]}).to_csv(path, index=False)

@@ -516,6 +516,11 @@ def test_columns_and_their_kinds_may_be_given():
     np.testing.assert_array_equal(array, [[1, 0], [0, 1], [1, 0]])
     written = TablePreprocessor(kinds={"n": "number"}).fit(pd.DataFrame({"n": ["1", "2"]}))
     assert written.ranges_ == {"n": [1, 2]}
+    mixed = pd.DataFrame({"n": ["1,5", 2.0, "2,25"], "code": ["1", "2", "1"]})
+    comma = TablePreprocessor(kinds={"n": "number", "code": "number"}).fit(mixed)
+    assert comma.kinds_.decimal == ","
+    with pytest.raises(ValueError, match=r"'1\.250'"):
+        comma.transform(pd.DataFrame({"n": ["1.250"], "code": ["1"]}))
     with pytest.raises(ValueError, match=r"columns are missing: 'cod' \('code' is there\)"):
         TablePreprocessor(kinds={"cod": "number"}).fit(frame)
     with pytest.raises(ValueError, match="Unknown kind of 'code'"):

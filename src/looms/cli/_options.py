@@ -138,7 +138,7 @@ class Reading:
     sep
         Character between cells of CSV files, or "tab"; detected by default.
     decimal
-        Decimal mark of CSV files and spreadsheet text; detected by default.
+        Decimal mark of numbers in text; by default the fit decides it.
     encoding
         Encoding of CSV files, such as cp1252; detected by default.
     sheet

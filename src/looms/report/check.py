@@ -141,8 +141,9 @@ def check(
 
     They are duplicates and near repeats of rows, with what these do to cross-validation; columns
     that alone predict the target, or nearly; columns by whose values rows may belong together;
-    identifiers, dates, constant columns, words among numbers, columns of mostly gaps or that cannot
-    be read; rows in an order; one class or small classes, and labels that differ only by case.
+    identifiers, codes, dates, decimal marks, constant columns, words among numbers, columns of
+    mostly gaps or that cannot be read; rows in an order; one class or small classes, and labels
+    that differ only by case.
 
     Parameters
     ----------
