@@ -201,13 +201,13 @@ def labels_among(values: Column, classes: AnyArray) -> AnyArray:
     They are True and False in other cases, and whole numbers such as 1.0, but no codes such as 01.
     """
     known = set(classes.tolist())
-    truth = {TRUTH.get(each.casefold()): each for each in classes}
+    truth: dict[str | None, str] = {TRUTH.get(each.casefold()): each for each in classes}
 
     def spelled(label: str) -> str:
         if label in known:
             return label
         if None not in truth:
-            return truth.get(TRUTH.get(label.casefold()), label)
+            return str(truth.get(TRUTH.get(label.casefold()), label))
         number = math.nan if is_code(label) else number_of(label, POINT, strict=True)
         return text_of(number) if text_of(number) in known else label
 
