@@ -323,7 +323,7 @@ def prepare_large(
     """
     reader, path = open_file(source, columns.target), source.file
     with offering_to_drop(), as_messages():
-        first = first_pass(reader)
+        first = first_pass(reader, decimal=source.decimal, drop=columns.drop or ())
     how = columns, request.task, source.decimal
     sample, target, marks = understood(path, first.sample.X, first.y, *how)
     rows = np.arange(1, first.n_rows + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from looms.datasets._table import (
 )
 from looms.tables import Columns, TablePreprocessor
 from looms.tables._cells import EXACT
+from looms.tables._columns import marks_in
 from looms.tables._preprocessor import matrix_of
 
 #: Number of rows in the sample, to which a preprocessor is fitted.
@@ -62,7 +63,11 @@ class FirstPass:
 
 
 def first_pass(
-    reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0, decimal: str | None = None
+    reader: RowReader,
+    n_sample: int = SAMPLE,
+    random_state: int = 0,
+    decimal: str | None = None,
+    drop: Sequence[str] = (),
 ) -> FirstPass:
     """Go through a table, and keep its target and a uniform sample of its rows.
 
@@ -75,6 +80,7 @@ def first_pass(
     n_sample : number of rows in the sample; fewer if the table has very many columns.
     random_state : seed of the sample, which does not depend on the blocks.
     decimal : decimal mark of numbers in text, as in `Columns.of`.
+    drop : columns that are not looked at.
 
     Raises
     ------
@@ -119,7 +125,8 @@ def first_pass(
     X, columns, ranges = _sample([X for X, *_ in parts], n_features), None, {}
     if not sparse.issparse(X):
         with _as_table_error(reader.path):
-            columns = Columns.of(X, decimal=decimal)
+            marks = marks_in(X, *([] if y is None else [y]), decimal=decimal)
+            columns = Columns.of(X.drop(columns=drop, errors="ignore"), marks)
         rows = [X] if len(places) == n_rows else (table.X for table in reader.tables())
         ranges = _ranges(columns, rows, reader.path)
     sample = Table(X, None if y is None else y[places], table_name(reader.path))

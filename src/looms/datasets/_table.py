@@ -18,7 +18,7 @@ import pyarrow as pa
 from looms._files import FileError
 from looms._typing import AnyArray
 from looms._words import count, listed
-from looms.tables._cells import EXACT, Cells, Marks, is_written, number_of, text_of
+from looms.tables._cells import EXACT, Marks, missing_in, number_of, text_of
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -93,7 +93,7 @@ def checked(table: Table, path: Path, drop_missing: bool) -> Table:
     y: Any = table.y
     if y is None:
         return table
-    known = ~gaps(y)
+    known = ~missing_in(pandas.Series(y))
     if drop_missing and 0 < known.sum() < len(known):  # if none is, the check of the target tells
         remark = (
             f"{count(int((~known).sum()), 'row')} of {len(known)} left out, because {_called(y)} "
@@ -129,13 +129,6 @@ def _texts(column: pandas.Series) -> list[str | None]:
     return [None if gap else c if isinstance(c, str) else text_of(c) for c, gap in cells]
 
 
-def gaps(y: pandas.Series | AnyArray) -> AnyArray:
-    """(n,) True for cells of a target that are missing, however text spells that."""
-    column = pandas.Series(y)
-    holds_text = is_written(column) or column.dtype.kind == "O"
-    return Cells(column).missing if holds_text else column.isna().to_numpy()
-
-
 def no_rows(path: Path) -> TableError:
     """Error for a table without rows."""
     return TableError(path, "there are no rows of data", "Give a file with rows of data.")
@@ -147,7 +140,7 @@ def check_target(y: pandas.Series | AnyArray, path: Path) -> None:
     is_float = y.dtype.kind == "f"
     infinite = pandas.Series(y).isin([np.inf, -np.inf]).to_numpy() if is_float else np.array(False)
     for wrong, what, which, error in (
-        (gaps(y), "missing", "is not known", MissingTargetError),
+        (missing_in(pandas.Series(y)), "missing", "is not known", MissingTargetError),
         (infinite, "infinite", "is not a finite number", TableError),
     ):
         if wrong.any():
