@@ -248,40 +248,47 @@ class Cells:
                 return values
         return None
 
-    def all_numbers(self, decimal: str) -> bool:
-        """True if all cells are numbers by a decimal mark; the other may separate thousands."""
+    def share(self, decimal: str) -> float:
+        """Share of cells that are numbers by a decimal mark; the other may separate thousands."""
         if not self.written:
             marks = Marks(decimal, "," if decimal == "." else ".")
-            return not np.isnan([number_of(c, marks, strict=True) for c in self.different]).any()
-        compute = require("pyarrow.compute", "Reading text")
-        first = self._arrow.drop_null().slice(0, 8).to_pylist()
-        if not all(_GROUPED[decimal].fullmatch(cell) for cell in first):
-            return False
+            floats = [number_of(cell, marks, strict=True) for cell in self.different]
+            return 1.0 - float(np.mean(np.isnan(floats))) if floats else 0.0
         if decimal == "." and self._plain_numbers(".") is not None:
-            return bool(first)
-        match = compute.match_substring_regex(self._arrow, NUMBER[decimal])
-        return bool(first) and bool(compute.all(match).as_py())
+            return float(self._arrow.null_count < len(self._arrow))
+        compute = require("pyarrow.compute", "Reading text")
+        return (
+            compute.mean(compute.match_substring_regex(self._arrow, NUMBER[decimal])).as_py() or 0.0
+        )
+
+    def all_numbers(self, decimal: str) -> bool:
+        """True if all cells are such numbers."""
+        if self.written:  # most columns of text begin with a word
+            first = self._arrow.drop_null().slice(0, 8).to_pylist()
+            if not all(_GROUPED[decimal].fullmatch(cell) for cell in first):
+                return False
+        return self.share(decimal) == 1.0
 
     @property
     def tells_comma(self) -> bool:
-        """True for numbers with a comma that is a decimal mark."""
+        """True if most cells are numbers with a comma that is a decimal mark."""
         if self.written:  # most files have none, and blanks need not be taken off to see it
             compute = require("pyarrow.compute", "Reading text")
             raw = self.column.array.__arrow_array__()
             if not compute.any(compute.match_substring(raw, ",")).as_py():
                 return False
-        by_comma = self.first_with(",") is not None and self.all_numbers(",")
-        return by_comma and not self.all_numbers(".")
+        has_comma = self.first_with(",") is not None
+        return has_comma and self.share(",") > 0.5 >= self.share(".")
+
+    @property
+    def tells_point(self) -> bool:
+        """True if most cells are numbers with a point that is a decimal mark."""
+        return self.share(".") > 0.5 >= self.share(",")
 
     @property
     def has_thousands(self) -> bool:
         """True for numbers with a decimal comma, some of them with points."""
-        return self.first_with(".") is not None and self.all_numbers(",")
-
-    @property
-    def tells_point(self) -> bool:
-        """True for numbers with a point that is a decimal mark."""
-        return self.all_numbers(".") and not self.all_numbers(",")
+        return self.first_with(".") is not None and self.share(",") > 0.5
 
     def first(self, test: Any) -> tuple[int, str] | None:
         """Row and text of the first cell that passes a test; None if none does."""
@@ -318,10 +325,10 @@ class Cells:
 def marks_of(columns: Iterable[Any], decimal: str | Sequence[str] | None) -> Marks:
     """Marks of a table, by its columns that may hold numbers in text.
 
-    The decimal mark is a comma if some column can be read as numbers only with it, and none only
-    with a point. The other mark separates thousands if some number has it, or if the decimal mark
-    is given by itself; a pair is both marks. Each column is looked at by itself, so that one is in
-    memory at a time.
+    The decimal mark is a comma if most cells of some column can be read as numbers only with it,
+    and of none only with a point. The other mark separates thousands if some number has it, or if
+    the decimal mark is given by itself; a pair is both marks. Each column is looked at by itself,
+    so that one is in memory at a time.
     """
     if decimal is not None:
         other = "," if decimal[0] == "." else "."

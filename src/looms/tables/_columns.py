@@ -91,8 +91,8 @@ class Columns(Mapping[str, Kind]):
         decimal : {".", ","} or pair of str, default=None
             Decimal mark of numbers in text; the other mark may separate thousands. A pair, such as
             ``(".", "")``, has the separator of thousands as well. By default the decimal mark is a
-            comma if some column can be read as numbers only with it, and none only with a point,
-            and the other mark separates thousands if some number has it.
+            comma if most cells of some column are numbers only with it, and of none only with a
+            point; the other mark separates thousands if some number has it.
 
         Returns
         -------
