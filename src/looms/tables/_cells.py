@@ -121,10 +121,10 @@ def number_of(cell: object, marks: Marks, *, strict: bool = False) -> float:
 
 def is_rounded(cell: object) -> bool:
     """True for a whole number that floats round."""
-    if isinstance(cell, str):
-        return _WHOLE.fullmatch(cell) is not None and is_rounded(int(cell))
-    whole = isinstance(cell, int | np.integer)
-    return whole and abs(int(cell)) > EXACT and int(float(cell)) != int(cell)  # type: ignore[arg-type, call-overload]
+    if isinstance(cell, str):  # which int() refuses if it is very long
+        return _WHOLE.fullmatch(cell) is not None and Decimal(cell) != float(cell)
+    large = isinstance(cell, int | np.integer) and abs(int(cell)) > EXACT
+    return large and number_of(cell, POINT) != int(cell)  # type: ignore[call-overload]
 
 
 def is_code(cell: object) -> bool:
@@ -324,8 +324,8 @@ def marks_of(columns: Iterable[Any], decimal: str | Sequence[str] | None) -> Mar
     memory at a time.
     """
     if decimal is not None:
-        other = "," if decimal[0] == "." else "."
-        return Marks(decimal[0], other if len(decimal) == 1 else decimal[1])
+        mark, *thousands = decimal if len(decimal) in (1, 2) else [str(decimal)]
+        return Marks(mark, *thousands or ["," if mark == "." else "."])
     columns = [column for column in columns if may_be_numbers(column)]
     if not any(Cells(of).tells_comma for of in columns) or tell_point(columns):
         return Marks()
