@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from looms._checks import check_known
 from looms._number_text import NUMBER, UNSIGNED
 from looms._optional import require
 from looms._typing import AnyArray
@@ -325,6 +326,7 @@ def marks_of(columns: Iterable[Any], decimal: str | Sequence[str] | None) -> Mar
     """
     if decimal is not None:
         mark, *thousands = decimal if len(decimal) in (1, 2) else [str(decimal)]
+        check_known(mark, "decimal", (".", ","))
         return Marks(mark, *thousands or ["," if mark == "." else "."])
     columns = [column for column in columns if may_be_numbers(column)]
     if not any(Cells(of).tells_comma for of in columns) or tell_point(columns):
