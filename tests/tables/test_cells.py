@@ -14,7 +14,7 @@ from skops import io as skops
 from looms import KernelClassifier, TabularClassifier
 from looms.datasets._table import WRITTEN
 from looms.tables import Columns, TablePreprocessor
-from looms.tables._cells import GAPS, Cells, Marks, is_rounded, number_of
+from looms.tables._cells import Cells, Marks, is_rounded, number_of
 
 MARKS = Marks(), Marks(","), Marks(".", ","), Marks(",", ".")
 #: Cells by these marks: a dash for no number, a star for one that is only read if it is clear.
@@ -97,7 +97,8 @@ def test_very_long_and_odd_cells():
 
 
 def test_gaps_are_no_cells_however_they_are_written():
-    cells = [*GAPS, *(f"\t{gap}\u00a0" for gap in GAPS), None]
+    gaps = "? NA N/A n/a #N/A NaN nan NULL null None <NA> #DIV/0! #VALUE! #REF! #NAME? #NUM! #NULL!"
+    cells = ["", " ", None, *gaps.split(), *(f"\t{gap}\u00a0" for gap in gaps.split())]
     for X in (written(*cells, " 7 "), objects(*cells, " 7 ")):
         for kind, last in (("number", 7), ("category", "7")):
             values = Columns({"a": kind}).read(X)["a"].tolist()
