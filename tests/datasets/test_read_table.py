@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import feather, parquet
+from pyarrow import parquet
 
 from looms._optional import require
 from looms.datasets import TableError, open_table, read_table
@@ -17,7 +17,7 @@ from looms.tables._cells import is_written
 
 
 @pytest.fixture
-def write(tmp_path):
+def write(tmp_path, write_frame):
     """Write content, a frame, or a table of pyarrow, in the format that the name tells."""
 
     def write(content, name="t.csv"):
@@ -25,15 +25,7 @@ def write(tmp_path):
         if isinstance(content, pa.Table):
             parquet.write_table(content, path)
         elif isinstance(content, pd.DataFrame):
-            {
-                ".parquet": lambda: content.to_parquet(path),
-                ".feather": lambda: feather.write_feather(pa.Table.from_pandas(content), path),
-                ".xlsx": lambda: content.to_excel(path, index=False),
-                ".ods": lambda: content.to_excel(str(path), index=False, engine="odf"),
-            }.get(
-                path.suffix,
-                lambda: content.to_csv(path, index=False, sep="\t" if "tsv" in name else ","),
-            )()
+            write_frame(content, path)
         else:
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path

@@ -171,19 +171,6 @@ def same(one, other):
     return one.iloc[:, 1:].to_numpy().tolist() == other.iloc[:, 1:].to_numpy().tolist()
 
 
-def write(path, frame):
-    """Write a frame in the format of the path's suffix, text as text."""
-    if path.suffix in (".xlsx", ".ods"):
-        frame.to_excel(str(path), index=False)  # of a Path it takes any for .xlsx
-    elif path.suffix == ".parquet":
-        frame.to_parquet(path)
-    elif path.suffix == ".feather":
-        feather.write_feather(pa.Table.from_pandas(frame), str(path))
-    else:
-        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
-    return path
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "target", "other"),
@@ -278,12 +265,12 @@ LABELS = kinds("01|1|010  2020-01-01|2020-02-01  08:00|20:00  1e1|2e1|10  1.10|1
 
 @pytest.mark.slow
 @pytest.mark.parametrize("texts", [*TEXTS, *LABELS], ids="|".join)
-def test_a_text_stays_text_without_its_neighbors(tmp_path, texts):
+def test_a_text_stays_text_without_its_neighbors(tmp_path, write_frame, texts):
     """A and B: a feature, and a label."""
     code = np.resize(texts, 24)
     frame = pd.DataFrame({"x": np.resize([*"abc"][: len(texts)], 24), "code": code, "y": code})
     for suffix in ("xlsx", "tsv", "ods", "csv"):
-        path = write(tmp_path / f"t.{suffix}", frame)
+        path = write_frame(frame, tmp_path / f"t.{suffix}")
         assert [str(label) for label in read_table(path, "y").y] == code.tolist()
     model, _ = fitted(path, "--task", "classification")
     whole = predicted(model, path)
@@ -291,7 +278,7 @@ def test_a_text_stays_text_without_its_neighbors(tmp_path, texts):
     assert {f"probability_{text}" for text in texts} <= {*whole}
     for few, suffix in ((texts[:2], "tsv"), (texts[:1], "xlsx")):
         some = frame["y"].isin(few)
-        path = write(tmp_path / f"some.{suffix}", frame[some])
+        path = write_frame(frame[some], tmp_path / f"some.{suffix}")
         assert same(predicted(model, path), whole[some])
         scores = json.loads(run("score", model, path, "--json").stdout)["scores"]
         assert scores["accuracy"]["value"] == 1
@@ -300,7 +287,7 @@ def test_a_text_stays_text_without_its_neighbors(tmp_path, texts):
 FAR = "0001-01-01 1600-02-29 1677-09-21 1899-12-31 1969-12-31 2020-02-29 2262-04-12 9999-12-31"
 
 
-def test_far_dates_are_dates_in_every_format(tmp_path):
+def test_far_dates_are_dates_in_every_format(tmp_path, write_frame):
     """G: a spreadsheet program keeps dates before 1900 as text."""
     dates = [date.fromisoformat(cell) for cell in FAR.split()]
     known = [(each - date(1970, 1, 1)).days for each in dates]
@@ -310,7 +297,7 @@ def test_far_dates_are_dates_in_every_format(tmp_path):
         SUFFIXES, (FAR.split(), german, sheet, sheet, dates, dates), strict=True
     ):
         frame = pd.DataFrame({"ends": pd.Series([*cells, None], dtype=object)})
-        tables.append(read_table(write(tmp_path / f"t.{suffix}", frame.assign(z=1))).X)
+        tables.append(read_table(write_frame(frame.assign(z=1), tmp_path / f"t.{suffix}")).X)
     moments = [datetime(each.year, each.month, each.day) for each in dates]
     stored, late = pd.Series(np.array(dates, "M8[us]")), dates[1:]
     memory = [
