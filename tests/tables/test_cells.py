@@ -86,6 +86,7 @@ def test_very_long_and_odd_cells():
     ]
     assert all(map(is_rounded, rounded))
     assert not any(map(is_rounded, ["0" * 5000 + "1", 2**53, str(2**60), True, 1.5, "1.5", "x"]))
+    assert not Cells(written(*["1.5"] * 9, "nan(x)")["a"]).all_numbers(".")
     for X in (written(long, "1"), objects(long, 1.5), objects(10**400, 1.5)):
         with pytest.raises(ValueError, match=r"'a' goes up to .*e\+.* in row 0"):
             Columns.of(X)
@@ -154,6 +155,7 @@ def test_columns():
     X = written("1,5", "x")
     for decimal, marks in ((",", (",", ".")), ((",", ""), (",", "")), (".", (".", ","))):
         assert Columns.of(X, decimal=decimal).marks == marks
+    assert Columns({"a": "truth"}).typed(written("1", "x"))["a"].tolist() == ["True", "x"]
     for given, problem in (
         (({"a": "text"},), "Unknown kind of 'a' 'text'"),
         ((kinds, ";"), "Unknown decimal ';'"),
@@ -241,7 +243,7 @@ def test_typed_cells_are_those_of_text():
     for code, day, ill in (
         ([1, 2], days, [True, False]),
         ([1.0, 2.0], pd.to_datetime(days), [1, 0]),
-        (np.array([1, 2], np.float32), np.array(days, "M8[s]"), [1.0, 0.0]),
+        (np.array([np.float32(1), np.int8(2)], object), np.array(days, "M8[s]"), [1.0, 0.0]),
         ([1, " 2"], [pd.Timestamp(days[0]), "2020-02-01"], ["1", "0"]),
         (["1", 2.0], [datetime(2020, 1, 31), days[1]], ["TRUE", False]),
     ):

@@ -438,6 +438,8 @@ def test_columns_of_an_array_are_found_by_their_place():
     )
     frame = pd.DataFrame(X)  # names that are numbers are places
     np.testing.assert_array_equal(transformer.transform(frame), prepared(X[:, 1:]))
+    unnamed = TablePreprocessor().fit(frame)
+    np.testing.assert_array_equal(unnamed.transform(X), prepared(X[:, 1:]))  # and silently
     named = TablePreprocessor().fit(frame.set_axis(["a", "b", "c"], axis=1))
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         np.testing.assert_array_equal(named.transform(X), prepared(X[:, 1:]))

@@ -6,7 +6,7 @@ import pytest
 
 from looms._words import rows_of_files
 from looms.datasets._table import WRITTEN
-from looms.tables._target import MOST_CLASSES, labels_of, numbers, target_of, text
+from looms.tables._target import MOST_CLASSES, labels_among, labels_of, numbers, target_of, text
 
 MANY, DIGITS = [*range(MOST_CLASSES + 1)], [*map(str, range(30))]
 
@@ -51,6 +51,8 @@ def test_the_target_of_single_rows():
     assert "; 1 of them in only one row" in target_of(pd.Series([1, 2, 2]), "auto").reason
     for y in ([1, 1, 2, 2], [0.5, 1.0], [*MANY, 3]):  # the last are numbers to predict
         assert "only" not in target_of(pd.Series(y), "auto").reason
+    with pytest.raises(ValueError, match="the table has one row with a target"):
+        target_of(pd.Series(["a"]), "auto")
     for value in ("a", 1, 0.5):
         with pytest.raises(ValueError, match=f"only one value, {value!r}: name another column"):
             target_of(pd.Series([value] * 2), "auto")
@@ -103,6 +105,13 @@ def test_labels(column, labels):
     assert y.tolist() == labels == labels_of(column).tolist()
     assert (y.dtype == np.int64) == isinstance(labels[0], int)
     assert text(y).tolist() == [*map(str, labels)]  # so that those of files and models compare
+
+
+def test_truth_is_labeled_as_the_classes_are():
+    labels = pd.Series(["1", "FALSE", "x"])
+    for classes in (["True", "False"], ["TRUE", "false"]):
+        assert labels_among(labels, np.array(classes)).tolist() == [*classes, "x"]
+    assert labels_among(labels, np.array(["True", "x"])).tolist() == ["1", "FALSE", "x"]
 
 
 def test_numbers():
