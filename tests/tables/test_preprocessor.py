@@ -472,10 +472,10 @@ def test_polars_does_not_need_pyarrow(monkeypatch):
             "day": pd.date_range("2020-01-01", periods=90).date,
             "price": [Decimal(k) / 8 for k in range(90)],
             "code": [None if k % 7 == 0 else k % 5 for k in range(90)],
-            "grade": [str(k % 3) for k in range(90)],
+            "grade": [f"2020-01-0{k % 3 + 1}" for k in range(90)],
         },
         dtype=object,
-    )
+    ).astype({"grade": "category"})  # which are no dates
     polar = pl.DataFrame(frame.to_dict("list")).with_columns(pl.col("grade").cast(pl.Categorical))
     expected, kinds = prepared(frame), TablePreprocessor().fit(frame).kinds_
     assert [*kinds.values()] == ["date", "number", "number", "category"]
