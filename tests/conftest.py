@@ -42,6 +42,27 @@ def read_only():
     return _read_only
 
 
+def _write_frame(frame, path):
+    name = path.name
+    if name.endswith((".xlsx", ".ods")):
+        frame.to_excel(str(path), index=False)  # of a Path it takes any for .xlsx
+    elif name.endswith(".feather"):  # with its index, which pandas refuses
+        import pyarrow.feather
+
+        pyarrow.feather.write_feather(pyarrow.Table.from_pandas(frame), str(path))
+    elif name.endswith(".parquet"):
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ".tsv" in name else ",")
+    return path
+
+
+@pytest.fixture(scope="session")
+def write_frame():
+    """Write a data frame of pandas in the format of a path's suffix; returns the path."""
+    return _write_frame
+
+
 @pytest.fixture(scope="session")
 def data_folder():
     """Folder of the real data sets; the test is skipped where there is none."""

@@ -167,21 +167,6 @@ def test_cells_of_a_data_frame_stay_as_they_are(tmp_path, frame):
         pd.testing.assert_frame_equal(X, table)
 
 
-def test_parts_of_a_sample_keep_categories(monkeypatch):
-    monkeypatch.setattr(_rows, "_MOST_ROWS", 2)
-    parts = [pa.table({"a": pa.array(cells).dictionary_encode()}) for cells in (["u", "v"], ["w"])]
-    X = first_pass(open_table(lambda: parts)).sample.X
-    assert isinstance(X["a"].dtype, pd.CategoricalDtype)
-    assert X["a"].tolist() == ["u", "v", "w"]
-
-
-def test_whole_numbers_of_a_sample_are_exact_where_some_parts_have_gaps(monkeypatch):
-    monkeypatch.setattr(_rows, "_MOST_ROWS", 2)
-    parts = [pa.table({"a": pa.array(cells)}) for cells in ([1, None], [2**53 + 1, 3], [4, 5])]
-    X = first_pass(open_table(lambda: parts)).sample.X
-    assert X["a"][2:].tolist() == [2**53 + 1, 3, 4, 5]
-
-
 def blocks_of(reader, first, **options):
     preprocessor = TablePreprocessor(kinds=first.columns).fit(first.sample.X)
     return TableBlocks(reader, preprocessor, first, **options)
@@ -269,16 +254,27 @@ def test_svmlight_blocks_have_the_rows_and_the_widest_row(tmp_path):
         first_pass(reader)
 
 
+@pytest.mark.parametrize(
+    ("cells", "whole"),
+    [
+        ([pa.array(["u", "v"]).dictionary_encode(), pa.array(["w"]).dictionary_encode()], "uvw"),
+        ([[2**53 - 1, None], [2**53 + 1, 3], [4, 5]], [2**53 - 1, None, 2**53 + 1, 3, 4, 5]),
+    ],
+)
+def test_parts_of_a_sample_keep_their_types(monkeypatch, cells, whole):
+    monkeypatch.setattr(_rows, "_MOST_ROWS", 2)
+    parts = [pa.table({"a": pa.array(each)}) for each in cells]
+    column = first_pass(open_table(lambda: parts)).sample.X["a"]
+    assert isinstance(column.dtype, pd.CategoricalDtype) == (whole == "uvw")
+    assert column.dropna().tolist() == [cell for cell in whole if cell]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_cell_that_is_not_of_the_kind_of_the_sample_is_refused(tmp_path, frame, suffix):
+def test_cells_that_are_refused_anywhere_in_a_table(tmp_path, frame, suffix):
     frame["day"] = frame["day"].dt.strftime("%Y-%m-%d")
-    frame.loc[250, "day"] = "soon"
+    odd = frame.assign(day=frame["day"].where(frame.index != 250, "soon"))
     with pytest.raises(TableError, match=rf"t\.{suffix}: .*'day'.*data row 251.*'soon'"):
-        first_pass(open_table(write(frame, tmp_path / f"t.{suffix}"), "y"), n_sample=20)
-
-
-def test_a_target_with_gaps_is_refused_with_its_rows(tmp_path, frame):
+        first_pass(open_table(write(odd, tmp_path / f"t.{suffix}"), "y"), n_sample=20)
     frame.loc[[200, 280], "y"] = None
-    reader = open_table(write(frame, tmp_path / "t.parquet"), "y")
     with pytest.raises(TableError, match="'y' is missing in 2 of 300 rows, first in data row 201"):
-        first_pass(reader)
+        first_pass(open_table(write(frame, tmp_path / f"t.{suffix}"), "y"))

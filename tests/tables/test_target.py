@@ -5,7 +5,10 @@ import pandas as pd
 import pytest
 
 from looms._words import rows_of_files
-from looms.tables._target import MOST_CLASSES, numbers, target_of, text
+from looms.datasets._table import WRITTEN
+from looms.tables._target import MOST_CLASSES, labels_among, labels_of, numbers, target_of, text
+
+MANY, DIGITS = [*range(MOST_CLASSES + 1)], [*map(str, range(30))]
 
 
 @pytest.fixture(autouse=True)
@@ -24,25 +27,35 @@ def of_files():
         ([*range(MOST_CLASSES)] * 2, "classification", "20 different whole numbers"),
         ([1, 2], "classification", "2 different whole numbers"),
         ([1, 1, 2, 2, 3], "classification", "3 different whole numbers"),
-        ([1200, 3400, 560, 7800, 910], "regression", "5 different whole numbers"),
         ([1200, 3400, 560, 560, 910], "regression", "4 different whole numbers"),
-        (range(MOST_CLASSES + 1), "regression", "21 different whole numbers"),
+        (MANY, "regression", "21 different whole numbers"),
         ([0.5, 1.5, 0.5], "regression", "2 different numbers, not all whole"),
         (pd.Categorical([1.5, 2.5, 1.5]), "classification", "2 different labels"),
+        *((y, "classification", "2 different labels") for y in (["1", "2", "1"], ["x", "x", "y"])),
+        (["0", "1", "2"] * 9, "classification", "3 different labels"),
+        (["<5", "5-9", ">9"] * 3, "classification", "3 different labels"),
+        (["x", "x", "1.5", "y"] * 2, "classification", "3 different labels"),
+        (["1", "2", "3+"] * 9, "classification", "3 different labels"),
     ],
 )
 def test_auto(y, task, reason):
     target = target_of(pd.Series(y), "auto")
     assert target.task is task
     assert f"the target has {reason}; choose by task=..." in target.reason
+    for asked in ("classification", "regression") if task == "regression" else ():
+        target = target_of(pd.Series(y), asked)
+        assert (target.task, target.reason) == (asked, "as asked")
 
 
 def test_the_target_of_single_rows():
     assert "; 1 of them in only one row" in target_of(pd.Series([1, 2, 2]), "auto").reason
-    assert "only" not in target_of(pd.Series([1, 1, 2, 2]), "auto").reason
-    assert "only" not in target_of(pd.Series([0.5, 1.0]), "auto").reason
-    many = pd.Series([*range(MOST_CLASSES + 1), 3])  # numbers to predict, and no classes
-    assert "only" not in target_of(many, "auto").reason
+    for y in ([1, 1, 2, 2], [0.5, 1.0], [*MANY, 3]):  # the last are numbers to predict
+        assert "only" not in target_of(pd.Series(y), "auto").reason
+    with pytest.raises(ValueError, match="the table has one row with a target"):
+        target_of(pd.Series(["a"]), "auto")
+    for value in ("a", 1, 0.5):
+        with pytest.raises(ValueError, match=f"only one value, {value!r}: name another column"):
+            target_of(pd.Series([value] * 2), "auto")
 
 
 def test_labels_that_differ_by_case_or_blanks():
@@ -55,26 +68,14 @@ def test_labels_that_differ_by_case_or_blanks():
 @pytest.mark.parametrize(
     ("y", "problem"),
     [
-        (
-            ["1,5", "2,5", "2,5"],
-            "3 of its 3 values look like numbers, because its decimal mark is not",
-        ),
+        (["1,5", "2,5", "2,5"], "3 of its 3 values look like numbers, because its decimal mark is"),
         (["1,234", "2.5"] * 3, "'1,234' in data row 1; choose the mark by decimal=..., or use ta"),
         (["12 %", "5 %"] * 3, "because '12 %' in data row 1 has other signs; write only numbers"),
         (["1.5", "2", "n.b."] * 9, "9 are not: 'n.b.' in data row 3, 'n.b.' in data row 6, 'n.b"),
-        ([*map(str, range(30)), "x "], "1 is not: 'x' in data row 31; correct them or remove"),
-        (
-            [str(k) for k in range(30)],
-            "is stored as text: '0' in data row 1; store it as numbers",
-        ),
-        (
-            [f"N{k % 6}" for k in range(10)],
-            "6 different labels in 10 rows, 2 of them in only one row",
-        ),
-        (
-            ["a", "b", "c", *"d" * 30, *"e" * 9],
-            "5 different labels in 42 rows, 3 of them in only one",
-        ),
+        ([*DIGITS, "x "], "1 is not: 'x' in data row 31; correct them or remove"),
+        (DIGITS, "is stored as text: '0' in data row 1; store it as numbers"),
+        ([f"N{k % 6}" for k in range(10)], "6 different labels in 10 rows, 2 of them in only one"),
+        (["a", "b", "c", *"d" * 30, *"e" * 9], "5 different labels in 42 rows, 3 of them in only"),
     ],
 )
 def test_text_that_is_hardly_classes(y, problem):
@@ -87,32 +88,6 @@ def test_text_that_is_hardly_classes(y, problem):
 
 
 @pytest.mark.parametrize(
-    "y",
-    [
-        ["1", "2", "1"],
-        ["0", "1", "2"] * 9,
-        ["<5", "5-9", ">9"] * 3,
-        ["x", "x", "1.5", "y"] * 2,
-        ["1", "2", "3+"] * 9,
-    ],
-)
-def test_text_that_is_classes(y):
-    assert target_of(pd.Series(y), "auto").task == "classification"
-
-
-@pytest.mark.parametrize("y", ["a", 1, 0.5])
-def test_one_value_is_refused(y):
-    with pytest.raises(ValueError, match=f"only one value, {y!r}: name another column"):
-        target_of(pd.Series([y, y]), "auto")
-
-
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_as_asked(task):
-    target = target_of(pd.Series([1, 2]), task)
-    assert (target.task, target.reason) == (task, "as asked")
-
-
-@pytest.mark.parametrize(
     ("column", "labels"),
     [
         (pd.Series([1.0, 2.0]), [1, 2]),
@@ -120,23 +95,34 @@ def test_as_asked(task):
         (pd.Series([0.5, 1.0]), ["0.5", "1"]),
         (pd.Series([True, False]), ["True", "False"]),
         (pd.Series(["x ", "y"]), ["x", "y"]),
+        (pd.Series(["1", "-20"], dtype=WRITTEN), [1, -20]),
+        (pd.Series(["1E200", "5E10"], dtype=WRITTEN), ["1E200", "5E10"]),
+        (pd.Series(["inf", "9" * 5000], dtype=WRITTEN), ["inf", "9" * 5000]),
     ],
 )
 def test_labels(column, labels):
     y = target_of(column, "classification").y
-    assert y.tolist() == labels
+    assert y.tolist() == labels == labels_of(column).tolist()
     assert (y.dtype == np.int64) == isinstance(labels[0], int)
+    assert text(y).tolist() == [*map(str, labels)]  # so that those of files and models compare
 
 
-def test_labels_of_files_and_models_compare_as_text():
-    assert text(np.array([1, 2])).tolist() == ["1", "2"]
+def test_truth_is_labeled_as_the_classes_are():
+    labels = pd.Series(["1", "FALSE", "x"])
+    for classes in (["True", "False"], ["TRUE", "false"]):
+        assert labels_among(labels, np.array(classes)).tolist() == [*classes, "x"]
+    assert labels_among(labels, np.array(["True", "x"])).tolist() == ["1", "FALSE", "x"]
 
 
 def test_numbers():
     assert numbers(pd.Series([1, 2])).dtype == np.float64
-    with pytest.raises(ValueError, match=r"must be numbers, but this one holds 'a'; use task='cl"):
-        numbers(pd.Series(["a", "b"]))
-    with pytest.raises(ValueError, match=r"holds 'a'; .* correct data row 2 .* by decimal=..."):
-        numbers(pd.Series(["1,5", "a"]))
-    with pytest.raises(ValueError, match="must be numbers"):
-        numbers(pd.Series([True, False]))
+    for y, problem in (
+        (["a", "b"], r"must be numbers, but this one holds 'a'; use task='cl"),
+        (["1,5", "a"], r"holds 'a'; .* correct data row 2 .* by decimal=..."),
+        ([True, False], "must be numbers"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            numbers(pd.Series(y))
+    for y in (["1", "1e200"], ["1", "inf"]):
+        with pytest.raises(ValueError, match=r"'the target' .* row 2"):
+            target_of(pd.Series(y, dtype=WRITTEN), "auto")

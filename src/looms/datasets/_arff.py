@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -159,7 +160,7 @@ def _number(cell: str) -> float:
     """A number; an integer if it is written so and floats hold it, or would round it."""
     value = number(cell)
     is_whole = cell.lstrip("+-").isdecimal() and abs(value) <= EXACT
-    return int(cell) if is_whole or is_rounded(cell) else value
+    return int(Decimal(cell)) if is_whole or is_rounded(cell) else value
 
 
 def _format_of(pattern: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from looms._checks import check_known
 from looms._number_text import NUMBER, UNSIGNED
 from looms._optional import require
 from looms._typing import AnyArray
@@ -121,10 +122,10 @@ def number_of(cell: object, marks: Marks, *, strict: bool = False) -> float:
 
 def is_rounded(cell: object) -> bool:
     """True for a whole number that floats round."""
-    if isinstance(cell, str):
-        return _WHOLE.fullmatch(cell) is not None and is_rounded(int(cell))
-    whole = isinstance(cell, int | np.integer)
-    return whole and abs(int(cell)) > EXACT and int(float(cell)) != int(cell)  # type: ignore[arg-type, call-overload]
+    if isinstance(cell, str):  # which int() refuses if it is very long
+        return _WHOLE.fullmatch(cell) is not None and Decimal(cell) != float(cell)
+    large = isinstance(cell, int | np.integer) and abs(int(cell)) > EXACT
+    return large and number_of(cell, POINT) != int(cell)  # type: ignore[call-overload]
 
 
 def is_code(cell: object) -> bool:
@@ -331,8 +332,9 @@ def marks_of(columns: Iterable[Any], decimal: str | Sequence[str] | None) -> Mar
     so that one is in memory at a time.
     """
     if decimal is not None:
-        other = "," if decimal[0] == "." else "."
-        return Marks(decimal[0], other if len(decimal) == 1 else decimal[1])
+        mark, *thousands = decimal if len(decimal) in (1, 2) else [str(decimal)]
+        check_known(mark, "decimal", (".", ","))
+        return Marks(mark, *thousands or ["," if mark == "." else "."])
     columns = [column for column in columns if may_be_numbers(column)]
     if not any(Cells(of).tells_comma for of in columns) or tell_point(columns):
         return Marks()

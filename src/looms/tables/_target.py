@@ -66,7 +66,7 @@ def target_of(column: Column, task: Task, marks: Marks = POINT) -> Target:
     has no numbers; or, with an undecided task, if the target is text that mostly looks like
     numbers, or most labels are in a single row.
     """
-    numeric = _is_numeric(column, marks)
+    numeric = _is_numeric(column, marks, task)
     floats = numbers(column, marks) if numeric or task == "regression" else np.empty(0)
     whole = numeric and bool(np.all(np.isfinite(floats) & (floats == np.round(floats))))
     if numeric and (task == "regression" or (task == "auto" and not whole)):
@@ -164,8 +164,15 @@ def numbers(column: Column, marks: Marks = POINT) -> AnyArray:
     )
 
 
-def _is_numeric(column: Column, marks: Marks) -> bool:
-    return is_number(column) or read_column(column, "the target", marks).kinds == ("number",)
+def _is_numeric(column: Column, marks: Marks, task: Task = "classification") -> bool:
+    """True for numbers; labels may be infinite or huge ones, which are text then."""
+    cells_of(column, "the target")
+    try:
+        return is_number(column) or read_column(column, "the target", marks).kinds == ("number",)
+    except ValueError:
+        if task != "classification":
+            raise
+        return False
 
 
 def labels_of(column: Column, marks: Marks = POINT) -> AnyArray:
