@@ -155,7 +155,9 @@ def test_columns():
     X = written("1,5", "x")
     for decimal, marks in ((",", (",", ".")), ((",", ""), (",", "")), (".", (".", ","))):
         assert Columns.of(X, decimal=decimal).marks == marks
-    assert Columns({"a": "truth"}).typed(written("1", "x"))["a"].tolist() == ["True", "x"]
+    assert Columns({"a": "truth"}).typed(written("1", "false"))["a"].tolist() == [True, False]
+    with pytest.raises(ValueError, match="'a' is .*True.*, and row 1 holds 'x'"):
+        Columns({"a": "truth"}).typed(written("1", "x"))
     for given, problem in (
         (({"a": "text"},), "Unknown kind of 'a' 'text'"),
         ((kinds, ";"), "Unknown decimal ';'"),

@@ -215,13 +215,16 @@ def fitting(saved: Fitted, X: Any) -> Any:
 
 
 def _typed(saved: Fitted, X: Any) -> Any:
-    """Rows for a model that takes the columns as they are, which did not decide on text."""
-    if not any(map(is_written, (X[name] for name in X))):
-        return X
-    columns = Columns.of(X, saved.decimal)
-    if not saved.steps:  # a kernel takes numbers
-        columns = Columns(dict.fromkeys(X, "number"), *columns.marks)
-    return columns.typed(X)
+    """Rows for a model that takes columns as they are: text of a file holds its numbers."""
+    written = [name for name in X if is_written(X[name])]
+    columns = Columns(dict.fromkeys(written, "number"), *saved.marks)
+    try:
+        return X.assign(**columns.typed(X)) if written else X
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; a model without a looms.tables.TablePreprocessor does not know of columns of "
+            "text: put one before it, in a pipeline, or predict in Python"
+        ) from None
 
 
 def note_ignored(saved: Fitted, table: Table, kept: Sequence[str]) -> None:
@@ -419,7 +422,7 @@ def scored(
     given = {name: saved.metadata["options"].get(name) for name in ("sample_weight", "groups")}
     has = {name: one in getattr(table.X, "columns", ()) for name, one in given.items()}
     if has["sample_weight"]:
-        values = weights_of_rows(file, table.X, given["sample_weight"])
+        values = weights_of_rows(file, table.X, given["sample_weight"], saved.marks)
         with refused(f"{file}: --sample-weight {given['sample_weight']}: "):
             weight = checked_sample_weight(values, table.X.shape[0])
     elif given["sample_weight"] is not None:

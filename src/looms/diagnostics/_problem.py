@@ -92,7 +92,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             "classifier. looms.diagnostics.case_deletion has the influence of each row on a "
             "regression of looms."
         )
-    y = column_or_1d(as_targets(y, classes=True))
+    y = column_or_1d(as_targets(y, classes=True, known=getattr(estimator, "classes_", None)))
     check_consistent_length(X, y)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")

@@ -17,6 +17,12 @@ class KnownTargets:
     It stands before the mixin of scikit-learn that has the score.
     """
 
+    def _as_known(self, y: Any) -> Any:
+        """Targets of new rows, those of a file read by the classes, or the marks, of the fit."""
+        columns = getattr(getattr(self, "preprocessor_", None), "kinds_", None)
+        marks = None if columns is None else columns.marks
+        return as_targets(y, is_classifier(self), marks, getattr(self, "classes_", None))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score of the predictions for new rows: accuracy for classes, R² for numbers.
 
@@ -41,7 +47,7 @@ class KnownTargets:
         """
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         with kept_warnings():  # a column says nothing here that the fit has not said
-            y = as_targets(y, is_classifier(self))
+            y = self._as_known(y)
         weight = None if sample_weight is None else one_column(sample_weight)
         score: float = super().score(X, y, weight)  # type: ignore[misc]
         return score

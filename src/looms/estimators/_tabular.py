@@ -46,6 +46,8 @@ from looms.scores import Scores
 from looms.selection._candidates import Candidate
 from looms.selection._nested import Nested
 from looms.tables import TablePreprocessor
+from looms.tables._cells import Marks, is_written
+from looms.tables._columns import marks_in
 from looms.tables._preprocessor import (
     fitted_matrix,
     matrix_of,
@@ -285,14 +287,14 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         one._table = None
         return one
 
-    def _prepared_on(self, X: Any, weight: Array) -> tuple[Any, Any]:
+    def _prepared_on(self, X: Any, weight: Array, marks: Marks | None = None) -> tuple[Any, Any]:
         """Transformer of the columns, fitted to the rows of positive weight, and all rows by it."""
         if self.preprocess is None:
             return None, X
         automatic = isinstance(self.preprocess, str)
         if automatic:
             check_known(self.preprocess, "preprocess", ("auto",), ", a transformer and None")
-        one = TablePreprocessor() if automatic else clone(self.preprocess)
+        one = TablePreprocessor(decimal=marks) if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
         own = isinstance(one, TablePreprocessor)
         with openmp_threads(len(weight)):
@@ -319,14 +321,15 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             raise TypeError(f"X is a table and y its targets, got {type(X).__name__} for X.")
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
-        y = as_targets(y, is_classifier(self))
+        marks = marks_in(X, y) if is_written(y) else None
+        y = as_targets(y, is_classifier(self), marks)
         check_consistent_length(X, y, None if np.isscalar(sample_weight) else sample_weight)
         numbers = group_numbers(groups, _num_samples(X))
         warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
         if is_grouped(numbers):
             warn_of_groups(X, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
-        preprocessor, matrix = self._prepared_on(X, weight)
+        preprocessor, matrix = self._prepared_on(X, weight, marks)
         options = {"sample_weight": sample_weight, "groups": groups}
         options = {name: without_index(values) for name, values in options.items()}
         return preprocessor, matrix, y, options

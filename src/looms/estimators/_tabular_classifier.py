@@ -315,7 +315,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
             return self.without([], certify)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         weight = without_index(sample_weight)
-        model = self._fitted.with_rows(self._prepared(X), y, weight, certify)
+        model = self._fitted.with_rows(self._prepared(X), self._as_known(y), weight, certify)
         return self._of(model)
 
     def predict_set(

@@ -27,7 +27,7 @@ from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._regressor import Regressor
 from looms.estimators._scored import ScoredRegressor, name_of
 from looms.estimators._tabular import Tabular
-from looms.estimators._targets import as_targets, check_numbers
+from looms.estimators._targets import check_numbers
 from looms.estimators._warnings import kept_warnings, told_of_time, warn, warn_of_order
 from looms.folds import group_numbers, is_number_of_folds, number_of_folds
 from looms.held_out import HeldOut
@@ -271,7 +271,7 @@ n_features_in_, feature_names_in_
         if _num_samples(X) == 0:
             return self.without([], certify)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
-        X, y = self._prepared(X), _numbers(as_targets(y, classes=False))
+        X, y = self._prepared(X), _numbers(self._as_known(y))
         if not self._transform.takes(y):
             raise ValueError(
                 f"The transform {self.transform_!r} of nonnegative targets does not admit all, the "

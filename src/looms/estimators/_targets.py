@@ -13,12 +13,15 @@ from sklearn.exceptions import DataConversionWarning
 
 from looms._checks import check_target, target_values
 from looms._number_text import number_like
+from looms._typing import AnyArray
 from looms.estimators._warnings import warn
-from looms.tables._cells import is_written
+from looms.tables._cells import Marks, is_written
 from looms.tables._target import written_target
 
 
-def as_targets(y: Any, classes: bool) -> Any:
+def as_targets(
+    y: Any, classes: bool, marks: Marks | None = None, known: AnyArray | None = None
+) -> Any:
     """Targets as models take them: one column without its second dimension, labels plain.
 
     Those of pandas keep index and name.
@@ -42,7 +45,7 @@ def as_targets(y: Any, classes: bool) -> Any:
             f"X is a table and y its targets, got {type(y).__name__} for y: for a column of a "
             "table, give table.drop(columns=name) and table[name]."
         )
-    y = written_target(y, classes) if is_written(y) else y
+    y = written_target(y, classes, marks, known) if is_written(y) else y
     check_target(y)
     y = _one_target(y)
     return _plain_labels(y) if classes else y

@@ -31,10 +31,10 @@ from looms.report.model import Model, model_of
 from looms.report.page import write_check
 from looms.report.text import Caution, note, percent, plain, score, sentence, serious
 from looms.tables import TablePreprocessor
-from looms.tables._cells import Cells, Marks, is_written
+from looms.tables._cells import Marks, missing_in
 from looms.tables._columns import Decimal, marks_in
 from looms.tables._frames import columns_of, names_in, places_of, rows
-from looms.tables._kinds import converted, read_column
+from looms.tables._kinds import cells_of, converted, read_column
 from looms.tables._preprocessor import fitted_matrix, identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
@@ -208,7 +208,7 @@ def check(
     if remark is not None:
         raise ValueError(remark)
     numbers = group_numbers(groups, X.shape[0])
-    gaps = Cells(y).missing if is_written(y) else gaps_in(y)
+    gaps = missing_in(y) if hasattr(y, "iloc") and np.ndim(y) == 1 else gaps_in(y)
     if gaps.any():
         kept = np.flatnonzero(~gaps)
         numbered = "" if hasattr(X, "index") else "; row numbers are of the others"
@@ -317,15 +317,16 @@ def _readable(X: Any, found: list[Caution]) -> Any:
 def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
     """Name, kind, number of different values and of gaps of each column."""
     pandas, place = require("pandas", "looms.check"), places_of(names_in(X), X.shape[1])
-    cells = [Cells(pandas.Series(column)) for column in columns_of(X, [*place.values()])]
+    given = [pandas.Series(column) for column in columns_of(X, [*place.values()])]
+    cells = [cells_of(column, name) for name, column in zip(place, given, strict=True)]
     return [
         {
             "name": name,
             "kind": prepare.kinds_.get(name, "not used"),
-            "n_values": len(of.different),
-            "n_gaps": int(of.missing.sum()),
+            "n_values": int(column.nunique()) if of is None else len(of.different),
+            "n_gaps": int(missing_in(column).sum()),
         }
-        for name, of in zip(place, cells, strict=True)
+        for name, column, of in zip(place, given, cells, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
@@ -70,7 +70,7 @@ def may_be_numbers(column: Any) -> bool:
     """True for text that may be numbers: as it is written, or beside cells of other types."""
     if is_written(column) or getattr(column.dtype, "kind", "") != "O":
         return is_written(column)
-    types = set(map(type, column[column.notna()])) if hasattr(column, "notna") else set()
+    types = Cells(column).types
     return str in types and len(types) > 1
 
 
@@ -89,7 +89,7 @@ def text_of(cell: object) -> str:
     """
     if isinstance(cell, str):
         return cell.strip()
-    if isinstance(cell, float | np.floating) and np.isfinite(cell) and cell == np.floor(cell):
+    if isinstance(cell, float | np.floating | Decimal) and math.isfinite(cell) and cell % 1 == 0:
         return str(int(cell))
     text = str(cell).strip()
     midnight = _MIDNIGHT.fullmatch(text) if isinstance(cell, date | np.datetime64) else None
@@ -99,11 +99,13 @@ def text_of(cell: object) -> str:
 def number_of(cell: object, marks: Marks, *, strict: bool = False) -> float:
     """Number that a cell is, NaN if it is none.
 
-    Text that is no number by the marks is one by the other mark if it can mean nothing else, unless
-    the reading is ``strict``.
+    Unless the reading is ``strict``, text that is no number by the marks is one by the other mark
+    if it can mean nothing else, and True and False are 1 and 0.
     """
     if not isinstance(cell, str):
-        if isinstance(cell, bool) or not isinstance(cell, Real | Decimal):
+        if isinstance(cell, bool | np.bool_):
+            return math.nan if strict else float(cell)
+        if not isinstance(cell, Real | Decimal):
             return math.nan
         try:
             return float(cell)
@@ -117,15 +119,32 @@ def number_of(cell: object, marks: Marks, *, strict: bool = False) -> float:
     other = "," if decimal == "." else "."
     if not strict and _PLAIN[other].fullmatch(cell) and not _MAY_BE_GROUPED.fullmatch(cell):
         return float(cell.replace(other, "."))
-    return math.nan
+    word = None if strict else TRUTH.get(cell.casefold())
+    return math.nan if word is None else float(word == "True")
+
+
+def spelling_in(text: str, known: Collection[str]) -> str:
+    """The known text that a text is another spelling of, or the text itself.
+
+    Another spelling of a whole number is 1.0, but not the code 01; where True and False, or 1 and
+    0, are all that is known, each of these words in any case.
+    """
+    if text in known:
+        return text
+    whole = text_of(math.nan if is_code(text) else number_of(text, POINT, strict=True))
+    if whole in known:
+        return whole
+    truth: dict[str | None, str] = {TRUTH.get(each.casefold()): each for each in known}
+    return text if None in truth else truth.get(TRUTH.get(text.casefold()), text)
 
 
 def is_rounded(cell: object) -> bool:
     """True for a whole number that floats round."""
     if isinstance(cell, str):  # which int() refuses if it is very long
         return _WHOLE.fullmatch(cell) is not None and Decimal(cell) != float(cell)
-    large = isinstance(cell, int | np.integer) and abs(int(cell)) > EXACT
-    return large and number_of(cell, POINT) != int(cell)  # type: ignore[call-overload]
+    if isinstance(cell, int | np.integer) or (isinstance(cell, Decimal) and cell % 1 == 0):
+        return abs(int(cell)) > EXACT and number_of(cell, POINT) != int(cell)
+    return False
 
 
 def is_code(cell: object) -> bool:
@@ -146,6 +165,12 @@ class Cells:
         self.column = column
         self.written = is_written(column)
         self._plain: dict[str, AnyArray | None] = {}
+        self._numbers: dict[tuple[Marks, bool], AnyArray] = {}
+
+    @cached_property
+    def types(self) -> set[type]:
+        """Types of the cells that are there."""
+        return {str} if self.written else set(map(type, self.column.dropna()))
 
     @cached_property
     def _arrow(self) -> Any:
@@ -165,7 +190,7 @@ class Cells:
         pandas = require("pandas", "A table of mixed columns")
         values = self.column.to_numpy(dtype=object)
         codes, cells = pandas.factorize(values)
-        if len(set(map(type, values[codes >= 0]))) > 1:  # 1 and True are equal, their texts are not
+        if len(self.types) > 1:  # 1 and True are equal, their texts are not
             known: dict[Any, int] = {}
             for row in np.flatnonzero(codes >= 0):
                 codes[row] = known.setdefault((type(values[row]), values[row]), len(known))
@@ -204,7 +229,7 @@ class Cells:
     @property
     def are_text(self) -> bool:
         """True if no cell is of another type than text."""
-        return self.written or all(isinstance(cell, str) for cell in self.different)
+        return all(issubclass(kind, str) for kind in self.types)
 
     @property
     def missing(self) -> AnyArray:
@@ -212,7 +237,7 @@ class Cells:
         if self.written:
             nulls: AnyArray = self._arrow.is_null().to_numpy(zero_copy_only=False)
             return nulls
-        return self.codes < 0
+        return self.codes < 0 if str in self.types else self.column.isna().to_numpy()
 
     def by_cell(self, values: Any, dtype: Any = float) -> AnyArray:
         """(n,) values of the cells from those of the different cells, NaN for a gap."""
@@ -222,11 +247,16 @@ class Cells:
 
     def numbers(self, marks: Marks, *, strict: bool = False) -> AnyArray:
         """(n,) numbers, NaN for gaps and for what is no number, as of `number_of`."""
-        floats = self._plain_numbers(marks.decimal) if self.written else None
-        if floats is None:
+        if self.written:
+            floats = self._plain_numbers(marks.decimal)
+            if floats is not None:
+                return floats
+        elif self.types and all(issubclass(kind, float | np.floating) for kind in self.types):
+            return np.asarray(self.column.to_numpy(dtype=float, na_value=np.nan))
+        if (marks, strict) not in self._numbers:
             each = [number_of(cell, marks, strict=strict) for cell in self.different]
-            floats = self.by_cell(each)
-        return floats
+            self._numbers[marks, strict] = self.by_cell(each)
+        return self._numbers[marks, strict]
 
     def _plain_numbers(self, decimal: str) -> AnyArray | None:
         if decimal not in self._plain:
@@ -252,9 +282,9 @@ class Cells:
     def share(self, decimal: str) -> float:
         """Share of cells that are numbers by a decimal mark; the other may separate thousands."""
         if not self.written:
-            marks = Marks(decimal, "," if decimal == "." else ".")
-            floats = [number_of(cell, marks, strict=True) for cell in self.different]
-            return 1.0 - float(np.mean(np.isnan(floats))) if floats else 0.0
+            floats = self.numbers(Marks(decimal, "," if decimal == "." else "."), strict=True)
+            known = ~self.missing
+            return float(np.mean(~np.isnan(floats[known]))) if known.any() else 0.0
         if decimal == "." and self._plain_numbers(".") is not None:
             return float(self._arrow.null_count < len(self._arrow))
         compute = require("pyarrow.compute", "Reading text")
@@ -314,13 +344,8 @@ class Cells:
         floats = self._plain_numbers(".")
         if floats is not None and not (floats == np.floor(floats)).any():  # which is faster
             return None
-        zeros = compute.fill_null(compute.starts_with(self._arrow, "0"), False)
-        some = self._arrow.filter(zeros)
-        place = compute.index(compute.match_substring_regex(some, CODE), True).as_py()
-        if place < 0:
-            return None
-        rows = np.flatnonzero(zeros.to_numpy(zero_copy_only=False))
-        return int(rows[place]), some[place].as_py()
+        row = compute.index(compute.match_substring_regex(self._arrow, CODE), True).as_py()
+        return None if row < 0 else (row, self._arrow[row].as_py())
 
 
 def marks_of(columns: Iterable[Any], decimal: str | Sequence[str] | None) -> Marks:

@@ -11,6 +11,7 @@ from scipy import sparse
 from looms._checks import check_known
 from looms._optional import require
 from looms._typing import AnyArray
+from looms._words import row_name
 from looms.tables._cells import POINT, Marks, marks_of, tell_point
 from looms.tables._frames import Column, check_names, columns_of, names_in, places_of, rows
 from looms.tables._kinds import (
@@ -172,8 +173,14 @@ class Columns(Mapping[str, Kind]):
                 typed[name][np.isnan(values)] = np.datetime64("NaT")
             elif self[name] == "truth":
                 words = {"True": True, "False": False}
-                if set(values[~pandas.isna(values)]) <= words.keys():
-                    typed[name] = pandas.array([words.get(each) for each in values], "boolean")
+                other = np.flatnonzero([isinstance(v, str) and v not in words for v in values])
+                if len(other):
+                    where = row_name(X, int(other[0]))
+                    cell = values[other[0]]
+                    raise ValueError(
+                        f"column {name!r} is True or False, and {where} holds {cell!r}"
+                    )
+                typed[name] = pandas.array([words.get(each) for each in values], "boolean")
         return pandas.DataFrame(typed, index=getattr(X, "index", None))
 
     def only(self, names: Any) -> Columns:

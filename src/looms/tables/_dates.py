@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,11 +31,8 @@ _MAY_BE_PLAIN = re.compile(
     r"(?=.*\d{4})(\d{4}[/-]\d|.*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)).{,30}",
     re.IGNORECASE,
 )
-#: Years that nanoseconds reach, and texts that begin or end with another one.
-_NEAR = (1678, 2261)
-_FAR = re.compile(
-    r"(?:(?!\d{4}).*[ ,/-])?(?!1(?:6(?:7[89]|[89])|[7-9])|2(?:[01]|2(?:[0-5]|6[01])))\d{4}(?!\d)"
-)
+_EPOCH = datetime(1970, 1, 1)
+_DAY = 86_400_000_000  # microseconds
 #: Two numbers (one the day, one the month), a year, and perhaps a time.
 _OTHER_DATE = re.compile(r"(\d\d?)([./-])(\d\d?)\2(\d{4})(?:[T ]+(\d\d?)(:\d\d(?::\d\d)?))?")
 
@@ -47,42 +43,48 @@ def may_be_date(text: str) -> bool:
     return bool(_ISO_DATE.fullmatch(text) or _OTHER_DATE.fullmatch(text) or _formats_of(text))
 
 
-def days_of(cells: Sequence[Any], kind: str, *, strict: bool = False) -> AnyArray:
+def days_of(cells: Iterable[Any], kind: str, *, strict: bool = False) -> AnyArray:
     """Days since 1970 of text, dates and periods; NaN for what is none.
 
     Two numbers and a year are read by the order of the kind, or of a "date" if it is clear: only
     one of them may be the day. With ``strict`` they are no "date".
     """
-    days = _days_as([_iso(cell, kind, strict) for cell in cells], "ISO8601")
-    rest = [
-        k for k in np.flatnonzero(np.isnan(days)).tolist() if _MAY_BE_PLAIN.fullmatch(str(cells[k]))
-    ]
-    first = _formats_of(str(cells[rest[0]]).strip()) if rest else []
-    for form in dict.fromkeys((*first, *_FORMATS)) if rest else ():
-        days[rest] = _days_as([str(cells[k]).strip() for k in rest], form)
-        rest = [k for k in rest if math.isnan(days[k])]
-        if not rest:
-            break
-    return days
+    days: list[float] = []
+    forms: Sequence[str] = ()
+    for cell in cells:
+        day = _day_of(cell, kind, strict)
+        if math.isnan(day) and isinstance(cell, str) and _MAY_BE_PLAIN.fullmatch(cell.strip()):
+            forms = _formats_of(cell.strip(), forms)  # most cells are written like the last one
+            day = _days_by(cell.strip(), forms[0]) if forms else math.nan
+        days.append(day)
+    return np.array(days)
 
 
 def days_of_times(times: pd.Series) -> AnyArray:
     """Days since 1970 of times, in whatever unit and zone; NaN for NaT."""
     pandas = require("pandas", "A table of mixed columns")
-    utc = pandas.to_datetime(times, utc=True).dt.tz_localize(None)
-    days: AnyArray = (utc.to_numpy() - np.datetime64("1970-01-01")) / np.timedelta64(1, "D")
-    return days
+    utc = pandas.to_datetime(times, utc=True).dt.tz_localize(None).to_numpy().astype("M8[us]")
+    return np.where(np.isnat(utc), np.nan, _in_days(utc.astype(np.int64)))
 
 
-def _iso(cell: Any, kind: str, strict: bool) -> Any:
-    """A cell in ISO 8601 if it is text, a period, or far from today; None for what is no date."""
+def _in_days(microseconds: Any) -> Any:
+    """Days of whole numbers of microseconds, the same for one and for an array."""
+    days = microseconds // _DAY
+    return days + (microseconds - days * _DAY) / _DAY
+
+
+def _day_of(cell: Any, kind: str, strict: bool) -> float:
+    """Days since 1970 of a date in ISO 8601, with its numbers in an order, or by its type."""
+    if isinstance(cell, np.datetime64):
+        cell = cell.astype("M8[us]").item()
     if isinstance(cell, str):
-        return _iso_text(cell.strip(), kind, strict)
-    if hasattr(cell, "asfreq"):
+        cell = _iso_text(cell.strip(), kind, strict)
+    elif hasattr(cell, "asfreq"):  # a period
         start = cell.asfreq("s", "start")
-        return f"{start.year:04}{start.strftime('-%m-%dT%H:%M:%S')}"
-    far = isinstance(cell, date) and not _NEAR[0] <= cell.year <= _NEAR[1]
-    return cell.isoformat() if far else None if isinstance(cell, Real) else cell
+        cell = f"{start.year:04}{start.strftime('-%m-%dT%H:%M:%S')}"
+    elif isinstance(cell, date):
+        cell = cell.isoformat()
+    return _days_by(cell, None) if isinstance(cell, str) else math.nan
 
 
 def _iso_text(text: str, kind: str, strict: bool) -> str:
@@ -105,30 +107,20 @@ def _ordered(match: re.Match[str], first: str) -> str:
     return f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{minutes}" if hour else "")
 
 
-def _formats_of(text: str) -> list[str]:
-    """Formats of plain dates by which a text can be read."""
+def _formats_of(text: str, first: Sequence[str] = ()) -> Sequence[str]:
+    """Formats of plain dates by which a text can be read; the ``first`` ones are tried before."""
     if _MAY_BE_PLAIN.fullmatch(text) is None:
-        return []
-    return [form for form in _FORMATS if not math.isnan(_day(text, form))]
+        return ()
+    if first and not math.isnan(_days_by(text, first[0])):
+        return first
+    return [form for form in _FORMATS if not math.isnan(_days_by(text, form))]
 
 
-def _days_as(cells: Iterable[Any], form: str) -> AnyArray:
-    """Days since 1970 of dates, and of texts in one format; NaN for a cell that is neither."""
-    pandas = require("pandas", "A table of mixed columns")
-    times = pandas.Series([*cells], dtype=object)
-    days = days_of_times(pandas.to_datetime(times, format=form, errors="coerce", utc=True))
-    for k in np.flatnonzero(np.isnan(days)):  # beyond the reach of nanoseconds
-        if isinstance(times.iloc[k], str) and _FAR.match(times.iloc[k]):
-            days[k] = _day(times.iloc[k], form)
-    return days
-
-
-def _day(text: str, form: str) -> float:
-    """Days since 1970 of a date in some format; NaN for other texts."""
+def _days_by(text: str, form: str | None) -> float:
+    """Days since 1970 of a date in ISO 8601, or in another format; NaN for other texts."""
     try:
-        iso = form == "ISO8601"
-        moment = datetime.fromisoformat(text) if iso else datetime.strptime(text, form)
+        when = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
     except ValueError:
         return math.nan
-    since = moment.replace(tzinfo=None) - datetime(1970, 1, 1)
-    return (since - (moment.utcoffset() or timedelta(0))) / timedelta(days=1)
+    since = when.replace(tzinfo=None) - _EPOCH - (when.utcoffset() or timedelta(0))
+    return float(_in_days(since // timedelta(microseconds=1)))

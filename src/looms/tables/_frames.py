@@ -78,7 +78,8 @@ def columns_of(X: Any, places: Sequence[int]) -> list[Column]:
 def _of_polars(column: Any) -> Column:
     """A column of polars, with NaN, NaT or None for a gap."""
     dtype = column.dtype
-    if dtype.is_numeric() and not dtype.is_decimal():
+    exact = dtype.is_decimal() or (dtype.is_integer() and column.null_count())
+    if dtype.is_numeric() and not exact:
         values: AnyArray = column.to_numpy()
         return values
     pandas = require("pandas", "A table of mixed columns")

@@ -26,7 +26,6 @@ from looms.tables._cells import (
     Cells,
     Marks,
     is_rounded,
-    is_written,
     text_of,
 )
 from looms.tables._dates import days_of, days_of_times, may_be_date
@@ -85,12 +84,11 @@ def cells_of(column: Column, name: object) -> Cells | None:
         raise _wrong_type(name, "durations" if of_type == "m" else "complex numbers")
     if of_type in "biufM":
         return None
-    if not is_written(column):
-        known = (str, bool, np.bool_, Real, Decimal, date, time, np.datetime64)
-        for kind in set(map(type, _series(column).dropna())):
-            if not (issubclass(kind, known) or hasattr(kind, "asfreq")):
-                raise _wrong_type(name, f"values of the type {kind.__name__}")
-    return Cells(column)
+    cells, known = Cells(column), (str, bool, np.bool_, Real, Decimal, date, time, np.datetime64)
+    for kind in cells.types:
+        if not (issubclass(kind, known) or hasattr(kind, "asfreq")):
+            raise _wrong_type(name, f"values of the type {kind.__name__}")
+    return cells
 
 
 def read_column(

@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 
 from looms._checks import check_count
 from looms._typing import AnyArray, Array, Matrix
+from looms.tables._cells import spelling_in
 from looms.tables._columns import Columns, Decimal, read_columns
 from looms.tables._frames import (
     check_names,
@@ -337,7 +338,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             _check_n_features(self, X, reset=False)  # pandas' names of columns without any
         else:
             validate_data(self, X, reset=False, skip_check_array=True)
-        return self._joined(self.kinds_.read_at(X, names), X.shape[0])
+        values = self.kinds_.read_at(X, names)
+        for name in self.kinds_.categories:
+            known: set[Any] = {*self._values[name], *self._rare[name]} - {None}
+            new = {text for text in values[name] if isinstance(text, str)} - known
+            spelled = {text: spelling_in(text, known) for text in new}
+            if any(text != other for text, other in spelled.items()):
+                values[name] = np.array([spelled.get(t, t) for t in values[name]], dtype=object)
+        return self._joined(values, X.shape[0])
 
     def _checked_sparse(self, X: Any) -> Matrix:
         return check_array(X, accept_sparse="csr", ensure_all_finite=False, dtype=np.float64)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +13,7 @@ from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
-from looms.tables._cells import POINT, TRUTH, Cells, Marks, is_code, marks_of, number_of, text_of
+from looms.tables._cells import POINT, Cells, Marks, marks_of, spelling_in
 from looms.tables._frames import Column
 from looms.tables._kinds import as_text, cells_of, read_column
 
@@ -187,13 +186,26 @@ def _labels(column: Column, numeric: bool) -> AnyArray:
     return np.array([int(label) for label in labels], dtype=np.int64)
 
 
-def written_target(column: pd.Series, classes: bool) -> pd.Series:
-    """Labels or numbers of cells as they are written; NaN for gaps."""
-    cells, marks = Cells(column), marks_of([column], None)
-    if cells.missing.any():
-        values = text(column) if classes else cells.numbers(marks)
+def written_target(
+    column: pd.Series, classes: bool, marks: Marks | None = None, known: AnyArray | None = None
+) -> pd.Series:
+    """Labels or numbers of cells as they are written, NaN for gaps.
+
+    ``marks`` are those of the table, by default those of the column; ``known`` are the classes of a
+    fit, by which labels are read.
+    """
+    cells, marks = Cells(column), marks or marks_of([column], None)
+    values: Any
+    if not classes:
+        values = cells.numbers(marks) if cells.missing.any() else numbers(column, marks)
+    elif cells.missing.any():
+        values = text(column)
+    elif known is None:
+        values = labels_of(column, marks)
     else:
-        values = labels_of(column, marks) if classes else numbers(column, marks)
+        place = dict(zip(text(known), known, strict=True))
+        labels = labels_among(column, np.array([*place], dtype=object))
+        values = [place.get(label, label) for label in labels]
     return type(column)(values, index=column.index, name=column.name)
 
 
@@ -203,19 +215,6 @@ def text(values: Column) -> AnyArray:
 
 
 def labels_among(values: Column, classes: AnyArray) -> AnyArray:
-    """Labels as text, those that are another spelling of a class as the class is written.
-
-    They are True and False in other cases, and whole numbers such as 1.0, but no codes such as 01.
-    """
+    """Labels as text, those that are another spelling of a class as the class is written."""
     known = set(classes.tolist())
-    truth: dict[str | None, str] = {TRUTH.get(each.casefold()): each for each in classes}
-
-    def spelled(label: str) -> str:
-        if label in known:
-            return label
-        if None not in truth:
-            return str(truth.get(TRUTH.get(label.casefold()), label))
-        number = math.nan if is_code(label) else number_of(label, POINT, strict=True)
-        return text_of(number) if text_of(number) in known else label
-
-    return np.array([*map(spelled, text(values))], dtype=object)
+    return np.array([spelling_in(label, known) for label in text(values)], dtype=object)
