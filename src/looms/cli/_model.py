@@ -119,7 +119,8 @@ class Fitted:
         What holds for all rows is a warning.
         """
         for remark in () if self.unlike is None else self.unlike.notes():
-            (warning if remark.startswith(IN_ALL) else note)(f"{prefix}{remark}")
+            serious = remark.startswith(IN_ALL) or (self.unlike and remark == self.unlike.on_marks)
+            (warning if serious else note)(f"{prefix}{remark}")
 
 
 def load(path: Path, max_bytes: int) -> Fitted:
@@ -204,7 +205,7 @@ def fitting(saved: Fitted, X: Any) -> Any:
         return sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)[:, :n]
     if saved.table is not None and columns:
         told = saved.decimal is not None
-        return Columns(saved.table.kinds_, *saved.marks).typed(X) if told else X
+        return saved.table.kinds_.typed(X, saved.decimal) if told else X
     if columns:
         check_names(columns, X.columns)
         return _typed(saved, X[columns])
@@ -217,13 +218,13 @@ def fitting(saved: Fitted, X: Any) -> Any:
 def _typed(saved: Fitted, X: Any) -> Any:
     """Rows for a model that takes columns as they are: text of a file holds its numbers."""
     written = [name for name in X if is_written(X[name])]
-    columns = Columns(dict.fromkeys(written, "number"), *saved.marks)
+    columns = Columns(dict.fromkeys(written, "number"), saved.marks.decimal)
     try:
         return X.assign(**columns.typed(X)) if written else X
     except ValueError as error:
         raise ValueError(
-            f"{error}; a model without a looms.tables.TablePreprocessor does not know of columns of "
-            "text: put one before it, in a pipeline, or predict in Python"
+            f"{error}; a model without a looms.tables.TablePreprocessor knows no columns of text: "
+            "put one before it, in a pipeline, or predict in Python"
         ) from None
 
 

@@ -73,18 +73,18 @@ class Table:
 
 def check_columns(columns: Sequence[str], path: Path) -> None:
     """Raise TableError for column names that are empty or appear twice."""
-    twice = [name for name, times in Counter(columns).items() if times > 1]
-    if twice:
-        problem = f"more than one column is called {listed(twice, 20)}"
-        raise TableError(path, problem, "Give every column a name of its own.")
     nameless = [place for place, name in enumerate(columns, start=1) if not name.strip()]
     if nameless:
         raise TableError(
             path,
             f"column {nameless[0]} has no name",
-            "Name it, or remove it if it only numbers the rows "
-            "(pandas writes such a column unless told index=False).",
+            "Name it, or remove it if it only numbers the rows (pandas writes such a column unless "
+            "told index=False, R unless told row.names=FALSE). Lines above the names must go, too.",
         )
+    twice = [name for name, times in Counter(columns).items() if times > 1]
+    if twice:
+        problem = f"more than one column is called {listed(twice, 20)}"
+        raise TableError(path, problem, "Give every column a name of its own.")
 
 
 def checked(table: Table, path: Path, drop_missing: bool) -> Table:

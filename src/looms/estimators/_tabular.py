@@ -34,9 +34,9 @@ from looms.estimators._warnings import (
     kept_warnings,
     warn_of_columns,
     warn_of_groups,
-    warn_of_new_values,
     warn_of_order,
     warn_of_telltales,
+    warn_of_unlike,
     warnings_are_kept,
 )
 from looms.folds import group_numbers, is_grouped
@@ -361,7 +361,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
                 return self.preprocessor_.transform(X)
         unlike = Unlike(self.preprocessor_)
         matrix = unlike.add(X)
-        warn_of_new_values(unlike.new_values)
+        warn_of_unlike(unlike)
         return matrix
 
     def _warn_of_values(self, X: Any) -> None:
@@ -369,7 +369,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         if isinstance(self.preprocessor_, TablePreprocessor):
             unlike = Unlike(self.preprocessor_)
             unlike.count(X)
-            warn_of_new_values(unlike.new_values)
+            warn_of_unlike(unlike)
 
     def _check_parameters(self) -> None:
         self._model()._check_parameters()

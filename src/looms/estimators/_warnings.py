@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Real
@@ -32,6 +32,7 @@ from looms.optimize._search import Outcome
 from looms.selection._candidates import Choice, bounds_to_tell
 from looms.selection._tuning import BoundMet
 from looms.tables._telltales import Telltale, remarks_on_telltales
+from looms.tables._unlike import Unlike
 from looms.threshold import AtLeast, as_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
@@ -336,9 +337,14 @@ def warn_of_telltales(telling: Sequence[Telltale]) -> None:
             warn(text, ColumnsWarning)
 
 
-def warn_of_new_values(firsts: Mapping[str, object]) -> None:
-    """ColumnsWarning of values that no row of the fit has, by the first of each column."""
-    if firsts:
+def warn_of_unlike(unlike: Unlike) -> None:
+    """ColumnsWarning of values that no row of the fit has, and of another decimal mark."""
+    if unlike.on_marks:
+        warn(
+            f"{unlike.on_marks}: model.predict(model.preprocessor_.kinds_.typed(rows, decimal)).",
+            ColumnsWarning,
+        )
+    if firsts := unlike.new_values:
         named = listed([f"{name!r} ({first!r})" for name, first in firsts.items()], quoted=str)
         warn(
             f"Values that no training row has count as rare, or as none: {named}. Correct them if "

@@ -50,7 +50,8 @@ _GAPS = 0.5
 _TITLES = {
     "words": "Words among numbers",
     "codes": "Codes",
-    "marks": "Decimal marks",
+    "comma": "Decimal comma",
+    "marks": "Points that may separate thousands",
     "gaps": "Gaps",
     "unclear": "Dates that can be read in two ways",
     "dates": "Dates",
@@ -337,7 +338,7 @@ def _of_columns(
 
     Rows that belong together make scores too good; identifiers of rows are left out by the model.
     """
-    n_rows, grave = len(groups), {"words", "unclear"}
+    n_rows, grave = len(groups), {"words", "unclear", "marks"}
     if not is_grouped(groups):
         grave.add("repeated")
     for remark in remarks_in(prepare):

@@ -28,12 +28,16 @@ from looms._typing import AnyArray
 GAPS = {
     *("", "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "NAN", "Nan", "-NaN"),
     *("-nan", "NULL", "null", "None", "<NA>", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-    *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
+    *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "#NV", "#WERT!", "#BEZUG!"),
+    *("#ZAHL!", "\\N", "."),
 }
 #: Whole numbers up to this one are exact as floats.
 EXACT = 2**53
 #: Texts that are True or False, in lower case.
-TRUTH = {"true": "True", "1": "True", "false": "False", "0": "False"}
+TRUTH = {
+    **dict.fromkeys(("true", "1", "wahr", "vrai", "verdadero", "vero", "waar"), "True"),
+    **dict.fromkeys(("false", "0", "falsch", "faux", "falso", "onwaar"), "False"),
+}
 #: By decimal mark, numbers without thousands, and with thousands that the other mark separates.
 _PLAIN = {
     mark: re.compile(rf"[+-]?(?:{UNSIGNED.replace(chr(92) + '.', f'[{mark}]')})") for mark in ".,"
@@ -42,8 +46,9 @@ _GROUPED = {mark: re.compile(pattern) for mark, pattern in NUMBER.items()}
 #: A number whose marks may separate thousands.
 _MAY_BE_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:[.,][0-9]{3})+")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-#: A whole number of two digits or more that begins with zero, which is a code.
-CODE = "^0[0-9]+$"
+#: Codes: a whole number of two digits or more that begins with zero, such as 007, and digits with a
+#: capital E that no program writes for a power of ten, such as 1E05.
+CODE = "^(?:0[0-9]+|[0-9]+E[0-9]+)$"
 _MIDNIGHT = re.compile(r"(\d{4,}-\d\d-\d\d)[T ]00:00:00(?:\.0+)?(?:\+00:00)?")
 
 
@@ -117,10 +122,20 @@ def number_of(cell: object, marks: Marks, *, strict: bool = False) -> float:
     if _PLAIN[decimal].fullmatch(cell):
         return float(cell.replace(decimal, "."))
     other = "," if decimal == "." else "."
-    if not strict and _PLAIN[other].fullmatch(cell) and not _MAY_BE_GROUPED.fullmatch(cell):
+    if not strict and _PLAIN[other].fullmatch(cell) and not may_be_grouped(cell):
         return float(cell.replace(other, "."))
     word = None if strict else TRUTH.get(cell.casefold())
     return math.nan if word is None else float(word == "True")
+
+
+def may_be_grouped(cell: object) -> bool:
+    """True for text of a number whose marks may separate thousands, such as 1.250."""
+    return isinstance(cell, str) and _MAY_BE_GROUPED.fullmatch(cell) is not None
+
+
+def is_number_by_either(text: str) -> bool:
+    """True for a number by a decimal point or comma, with or without thousands."""
+    return any(_GROUPED[mark].fullmatch(text) for mark in ".,")
 
 
 def spelling_in(text: str, known: Collection[str]) -> str:
@@ -148,7 +163,7 @@ def is_rounded(cell: object) -> bool:
 
 
 def is_code(cell: object) -> bool:
-    """True for text of a whole number of two digits or more that begins with zero."""
+    """True for text of a code, such as 007 or 1E05."""
     return isinstance(cell, str) and re.fullmatch(CODE, cell) is not None
 
 
@@ -337,7 +352,7 @@ class Cells:
         return self.first(lambda cell: isinstance(cell, str) and mark in cell)
 
     def first_code(self) -> tuple[int, str] | None:
-        """Row and text of the first whole number of two digits or more that begins with zero."""
+        """Row and text of the first code."""
         if not self.written:
             return self.first(is_code)
         compute = require("pyarrow.compute", "Reading text")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,15 @@ from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
 from looms.tables._cells import POINT, Marks, marks_of, tell_point
-from looms.tables._frames import Column, check_names, columns_of, names_in, places_of, rows
+from looms.tables._frames import (
+    Column,
+    check_names,
+    columns_of,
+    name_as_text,
+    names_in,
+    places_of,
+    rows,
+)
 from looms.tables._kinds import (
     CATEGORIES,
     DATES,
@@ -45,8 +53,8 @@ class Columns(Mapping[str, Kind]):
         column.
     decimal : {".", ","}, default="."
         Decimal mark of numbers in text.
-    thousands : {"", ".", ","}, default=""
-        Separator of their thousands; by default they have none.
+    thousands : sequence of str, default=()
+        Columns whose numbers the other mark may separate into thousands.
 
     Raises
     ------
@@ -71,15 +79,17 @@ class Columns(Mapping[str, Kind]):
     """
 
     decimal: str
-    thousands: str
+    thousands: tuple[str, ...]
     _kinds: dict[str, Kind]
 
-    def __init__(self, kinds: Mapping[str, Kind], decimal: str = ".", thousands: str = "") -> None:
+    def __init__(
+        self, kinds: Mapping[str, Kind], decimal: str = ".", thousands: Iterable[str] = ()
+    ) -> None:
         for name, kind in kinds.items():
             check_known(kind, f"kind of {name!r}", KINDS)
         check_known(decimal, "decimal", (".", ","))
-        check_known(thousands, "thousands", ("", "," if decimal == "." else "."))
-        self._kinds, self.decimal, self.thousands = dict(kinds), decimal, thousands
+        self._kinds, self.decimal = {name_as_text(n): kind for n, kind in kinds.items()}, decimal
+        self.thousands = tuple(name for name in self._kinds if name in set(thousands))
 
     @classmethod
     def of(cls, X: Any, decimal: Decimal = None) -> Columns:
@@ -93,7 +103,7 @@ class Columns(Mapping[str, Kind]):
             Decimal mark of numbers in text; the other mark may separate thousands. A pair, such as
             ``(".", "")``, has the separator of thousands as well. By default the decimal mark is a
             comma if most cells of some column are numbers only with it, and of none only with a
-            point; the other mark separates thousands if some number has it.
+            point; the other mark separates thousands in columns where some number has it.
 
         Returns
         -------
@@ -112,10 +122,14 @@ class Columns(Mapping[str, Kind]):
 
     @property
     def marks(self) -> Marks:
-        """Decimal mark and separator of thousands."""
-        return Marks(self.decimal, self.thousands)
+        """Decimal mark and separator of thousands, where no column is meant."""
+        return Marks(self.decimal, _other(self.decimal) if self.thousands else "")
 
-    def read(self, X: Any) -> dict[str, AnyArray]:
+    def marks_of(self, name: str) -> Marks:
+        """Decimal mark and separator of thousands of a column."""
+        return Marks(self.decimal, _other(self.decimal) if name in self.thousands else "")
+
+    def read(self, X: Any, decimal: str | None = None) -> dict[str, AnyArray]:
         """Values of the columns of any rows.
 
         Parameters
@@ -123,6 +137,9 @@ class Columns(Mapping[str, Kind]):
         X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or ndarray, (n_samples, n_columns)
             A table with these columns, in any order; others are ignored. Cells may be text or
             typed.
+        decimal : {".", ","}, default=None
+            Decimal mark of these rows, if it is not that of the fit; the other mark may separate
+            thousands.
 
         Returns
         -------
@@ -136,7 +153,8 @@ class Columns(Mapping[str, Kind]):
             the column and the row.
         """
         X = rows(X)
-        return self.read_at(X, names_in(X))
+        columns = self if decimal is None else Columns(self, decimal, self)
+        return columns.read_at(X, names_in(X))
 
     def read_at(self, X: Any, names: Sequence[str] | None) -> dict[str, AnyArray]:
         """Values of the columns of rows whose columns have these names, as in `read`."""
@@ -144,14 +162,19 @@ class Columns(Mapping[str, Kind]):
         check_names([*self], place)
         columns: list[Column] = columns_of(X, [place[name] for name in self])
         given = zip(self.items(), columns, strict=True)
-        return {name: converted(column, name, kind, self.marks) for (name, kind), column in given}
+        return {
+            name: converted(column, name, kind, self.marks_of(name))
+            for (name, kind), column in given
+        }
 
-    def typed(self, X: Any) -> pd.DataFrame:
+    def typed(self, X: Any, decimal: str | None = None) -> pd.DataFrame:
         """Rows with types, for other libraries.
 
         Parameters
         ----------
         X : table
+            As in `read`.
+        decimal : {".", ","}, default=None
             As in `read`.
 
         Returns
@@ -165,7 +188,7 @@ class Columns(Mapping[str, Kind]):
             As in `read`.
         """
         pandas = require("pandas", "Columns.typed")
-        typed: dict[str, Any] = self.read(X)
+        typed: dict[str, Any] = self.read(X, decimal)
         for name, values in typed.items():
             if self[name] in DATES:
                 days = np.where(np.isnan(values), 0.0, values)
@@ -185,7 +208,7 @@ class Columns(Mapping[str, Kind]):
 
     def only(self, names: Any) -> Columns:
         """The columns with some names, in this order."""
-        return Columns({name: self[name] for name in names}, *self.marks)
+        return Columns({name: self[name] for name in names}, self.decimal, self.thousands)
 
     def __getitem__(self, name: str) -> Kind:
         return self._kinds[name]
@@ -197,8 +220,9 @@ class Columns(Mapping[str, Kind]):
         return len(self._kinds)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Columns) and self.marks != other.marks:
-            return False
+        if isinstance(other, Columns):
+            theirs = other._kinds, other.decimal, other.thousands
+            return (self._kinds, self.decimal, self.thousands) == theirs
         return Mapping.__eq__(self, other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -217,6 +241,10 @@ class Columns(Mapping[str, Kind]):
     def numbers(self) -> list[str]:
         """Names of the columns of numbers and dates."""
         return [name for name, kind in self.items() if kind not in CATEGORIES]
+
+
+def _other(mark: str) -> str:
+    return "," if mark == "." else "."
 
 
 def marks_in(X: Any, *columns: Any, decimal: Decimal = None) -> Marks:
@@ -246,6 +274,9 @@ def read_columns(
         for name, column in columns.items()
     }
     told = {name: of for name, of in read.items() if of.sign and of.sign[0] == "doubt"}
-    if told and (decimal or (marks.decimal == "." and tell_point(columns.values()))):
+    if told and tell_point(columns.values()):
         read |= {name: of._replace(sign=None) for name, of in told.items()}
-    return Columns({name: of.kind for name, of in read.items()}, *marks), read
+    kinds = {name: of.kind for name, of in read.items()}
+    if isinstance(known, Columns):
+        return Columns(kinds, known.decimal, known.thousands), read
+    return Columns(kinds, marks.decimal, [n for n, of in read.items() if of.thousands]), read

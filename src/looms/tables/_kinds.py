@@ -25,6 +25,7 @@ from looms.tables._cells import (
     TRUTH,
     Cells,
     Marks,
+    is_number_by_either,
     is_rounded,
     text_of,
 )
@@ -59,6 +60,7 @@ class Read(NamedTuple):
     sign : why a column is no number although it looks like one ("code", "rounded", "mark"), or may
         be other numbers ("doubt"), with the row and the text of a cell that shows it.
     gaps : spellings of gaps.
+    thousands : True if thousands are separated in some number.
     """
 
     kinds: tuple[Kind, ...]
@@ -67,6 +69,7 @@ class Read(NamedTuple):
     varies: bool = True
     sign: tuple[str, int, str] | None = None
     gaps: tuple[str, ...] = ()
+    thousands: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -130,7 +133,10 @@ def read_column(
         sign = _sign(cells, marks)
         if sign is None and not cells.missing.all() and _all_numbers(cells, marks):
             floats = as_floats(column, name, "number", marks, cells)
-            return _floats(floats, "number", cells)._replace(sign=_doubt(cells, marks))
+            seen = bool(marks.thousands and cells.first_with(marks.thousands))
+            return _floats(floats, "number", cells)._replace(
+                sign=_doubt(cells) if marks == POINT else None, thousands=seen
+            )
     if _is_truth(cells):
         return _texts(cells, ("truth",))
     dates = _dates(cells)
@@ -176,10 +182,9 @@ def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
     return ("rounded", *found) if found else None
 
 
-def _doubt(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
+def _doubt(cells: Cells) -> tuple[str, int, str] | None:
     """The first number whose point may separate thousands or be a decimal mark."""
-    either = all(map(cells.all_numbers, ".,")) and "," not in marks.thousands
-    point = cells.first_with(".") if either else None
+    point = cells.first_with(".") if all(map(cells.all_numbers, ".,")) else None
     return ("doubt", *point) if point else None
 
 
@@ -304,8 +309,8 @@ def _check_floats(
             "cell, or scale the column"
         )
     written = ", with dates written as 2024-02-25," * (kind in DATES)
-    marks = isinstance(cell, str) and any(mark in cell for mark in ".,") and kind == "number"
-    told = " (or name its decimal mark by decimal=...)" * marks
+    by_other = kind == "number" and isinstance(cell, str) and is_number_by_either(cell.strip())
+    told = "; if its decimal mark is another than in the fit, name that by decimal=..." * by_other
     raise ValueError(
         f"column {name!r} is a column of {kind}s, and {row_name(column, row)} holds "
         f"{repr(cell) if isinstance(cell, str) else cell}: correct the cell{written} or leave it "

@@ -55,8 +55,8 @@ ADVICE = {
     "identifiers": "; if this is an identifier, which says nothing about new rows, leave it out",
     "repeated": "hold them out together, as groups",
 }
-#: Topics of remarks on columns that do not become the numbers that they hold, or are dropped.
-CHANGED = {"words", "unclear", "identifiers of rows"}
+#: Topics of remarks on columns that may not become the numbers that they hold, or are dropped.
+CHANGED = {"words", "unclear", "identifiers of rows", "marks"}
 #: Topics of remarks that ask for a change of the table.
 SERIOUS = CHANGED | {"identifiers"}
 
@@ -66,8 +66,8 @@ class Remark(NamedTuple):
 
     Attributes
     ----------
-    topic : "words", "codes", "marks", "gaps", "constant", "identifiers of rows", "unclear",
-        "dates", "identifiers", "repeated" or "time".
+    topic : "words", "codes", "comma", "marks", "gaps", "constant", "identifiers of rows",
+        "unclear", "dates", "identifiers", "repeated" or "time".
     columns : names of the columns.
     text : the sentence, without the advice for its topic.
     """
@@ -130,7 +130,7 @@ def remarks_on(
 def _on_signs(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns that look like numbers and are none: codes, identifiers, unclear marks."""
     whys = {
-        "code": "begins with 0, so these are codes",
+        "code": "is a code",
         "rounded": "has more digits than a float holds",
         "mark": "may have a decimal mark or a separator of thousands; choose by decimal=..., a "
         "comma or a point",
@@ -149,7 +149,7 @@ def _on_marks(
 ) -> Iterator[Remark]:
     """The decimal comma, and columns of numbers all of whose points may be something else."""
     if decided.decimal == ",":
-        yield Remark("marks", [], "numbers are read with a decimal comma")
+        yield Remark("comma", [], "numbers are read with a decimal comma")
     for name, of in read.items():
         if of.sign and of.sign[0] == "doubt":
             _, row, cell = of.sign
@@ -217,7 +217,9 @@ def _number_like(marks: Marks, texts: AnyArray) -> AnyArray:
     """True for numbers by the marks of the table, or, if they are few, by what a person reads."""
     codes = np.fromiter(map(is_code, texts), dtype=bool)
     like = number_like(texts) & ~codes
-    numbers = ~codes & ~np.isnan([number_of(text, marks, strict=True) for text in texts])
+    if codes.any():
+        return np.zeros(len(texts), dtype=bool)
+    numbers = ~np.isnan([number_of(text, marks, strict=True) for text in texts])
     return np.asarray(numbers if 2 * numbers.sum() > like.sum() else like)
 
 

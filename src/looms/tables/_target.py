@@ -32,7 +32,7 @@ MOST_CLASSES = 20
 
 
 #: A whole number in plain digits, which 64 bits hold.
-_PLAIN = re.compile("0|-?[1-9][0-9]{,17}")
+_PLAIN = re.compile(r"(0|-?[1-9][0-9]{,17})(\.0+)?")
 
 
 class TargetError(ValueError):
@@ -90,7 +90,15 @@ def target_of(column: Column, task: Task, marks: Marks = POINT) -> Target:
         if not numeric:
             _check_labels(column, y, n_values, n_alone)
     if task == "regression":
-        return Target(floats, task, reason, values=values)
+        read = read_column(column, "the target", marks)
+        notes: tuple[str, ...] = ()
+        if read.sign and read.sign[0] == "doubt":
+            _, row, cell = read.sign
+            notes = (
+                f"the target has {cell!r} in {row_name(column, row)}, which is read as "
+                f"{floats[row]:g}; if the point separates thousands, set decimal=...",
+            )
+        return Target(floats, task, reason, notes, values)
     alike: dict[str, list[str]] = {}
     for value in () if numeric else sorted(set(map(str, column))):
         alike.setdefault(value.strip().casefold(), []).append(value)
@@ -183,7 +191,7 @@ def _labels(column: Column, numeric: bool) -> AnyArray:
     labels = text(column)
     if not (numeric and all(_PLAIN.fullmatch(label) for label in set(labels))):
         return labels
-    return np.array([int(label) for label in labels], dtype=np.int64)
+    return np.array([int(label.partition(".")[0]) for label in labels], dtype=np.int64)
 
 
 def written_target(

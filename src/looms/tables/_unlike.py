@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
+from looms.tables._cells import Cells, Marks, is_number_by_either, may_be_grouped, number_of
+from looms.tables._frames import columns_of, names_in, places_of
 from looms.tables._preprocessor import Parts, TablePreprocessor
 from looms.tables._remarks import DATES, date_remarks
 
@@ -63,7 +67,9 @@ class Unlike:
     """
 
     def __init__(self, preprocessor: TablePreprocessor) -> None:
-        self.n_rows, self._preprocessor = 0, preprocessor
+        self.n_rows, self._n_empty, self._preprocessor = 0, 0, preprocessor
+        self._other_mark: tuple[int, str] | None = None
+        self._unclear: tuple[int, str] | None = None
         self._numbers = preprocessor.kinds_.numbers
         self._valued: dict[str, bool] = dict.fromkeys(preprocessor.kinds_, False)
         self._far = {name: _Far(hashlib.sha256()) for name in self._numbers}
@@ -96,13 +102,38 @@ class Unlike:
     def count(self, X: Any) -> Parts | Matrix:
         """Parts of some rows, which are counted, without their matrix."""
         parts = self._preprocessor._parts(X)
+        self._add_marks(X)
         self.n_rows += (parts.numbers if isinstance(parts, Parts) else parts).shape[0]
         if isinstance(parts, Parts):
+            empty = np.array(np.isnan(parts.numbers).all(axis=1))
+            for texts in parts.texts.T:
+                empty &= np.array([not isinstance(text, str) for text in texts], dtype=bool)
+            self._n_empty += int(empty.sum())
             for name, values in zip(self._numbers, parts.numbers.T, strict=True):
                 self._add_numbers(name, values)
             for name, texts in zip(self._known, parts.texts.T, strict=True):
                 self._add_texts(name, texts)
         return parts
+
+    def _add_marks(self, X: Any) -> None:
+        """Look for text of numbers with another decimal mark than in the fit, and for unclear ones.
+
+        Each is read by itself; but where there are such, an unclear one may be another number.
+        """
+        columns = self._preprocessor.kinds_
+        other = "," if columns.decimal == "." else "."
+        numbers = [name for name, kind in columns.items() if kind == "number"]
+        text = {}
+        for name, column in zip(numbers, _pandas_columns(X, numbers), strict=False):
+            if column.dtype.kind not in "biufM":
+                text[name] = Cells(column)
+        for name, cells in text.items() if self._other_mark is None else ():
+            marks = columns.marks_of(name)
+            if cells.first_with(other):
+                self._other_mark = cells.first(partial(_is_by_other, marks)) or self._other_mark
+        for name, cells in text.items() if self._other_mark and not self._unclear else ():
+            if name not in columns.thousands and cells.first_with(columns.decimal):
+                self._unclear = cells.first(may_be_grouped) or self._unclear
 
     def _add_numbers(self, name: str, values: AnyArray) -> None:
         low, high = self._preprocessor.ranges_[name]
@@ -126,6 +157,17 @@ class Unlike:
             self._foreign[name] = n + len(foreign), first
 
     @property
+    def on_marks(self) -> str:
+        """Sentence on numbers with another decimal mark than in the fit, if one may be another."""
+        if self._other_mark is None or self._unclear is None:
+            return ""
+        return (
+            f"{self._other_mark[1]!r} has another decimal mark than in the fit, and "
+            f"{self._unclear[1]!r}, which is read as in the fit, may be another number: name the "
+            "mark by decimal=..."
+        )
+
+    @property
     def new_values(self) -> dict[str, object]:
         """The first value that no training row has, of each column with such values."""
         return {name: first for name, (_, first) in self._foreign.items()}
@@ -143,6 +185,14 @@ class Unlike:
         empty = [name for name, valued in self._valued.items() if not valued]
         if empty:
             notes.append(f"no row has a value of {listed(empty)}: typical values are used instead")
+        if 0 < self._n_empty < self.n_rows:
+            of_all = f"{self._n_empty} of {count(self.n_rows, 'row')}"
+            notes.append(f"{of_all} hold nothing: typical values are used instead")
+        if self._other_mark is not None:
+            cell = self._other_mark[1]
+            notes.append(
+                self.on_marks or f"{cell!r} is read with another decimal mark than in the fit"
+            )
         remarks = sorted(self._counted(), key=lambda each: -each[0])
         notes += [remark for _, remark in remarks[:MOST_NOTES]]
         if len(remarks) > MOST_NOTES:
@@ -176,6 +226,23 @@ class Unlike:
                 what = "has a value that no training row has"
                 tells = "it counts as rare, or as none"
                 yield n, f"{where(n)} {name!r} {what}, first {first!r}: {tells}"
+
+
+def _pandas_columns(X: Any, names: Sequence[str]) -> list[Any]:
+    """Columns of a data frame of pandas, by their names as text; none of another table."""
+    if not hasattr(X, "iloc"):
+        return []
+    place = places_of(names_in(X), X.shape[1])
+    return columns_of(X, [place[name] for name in names]) if place.keys() >= set(names) else []
+
+
+def _is_by_other(marks: Marks, cell: object) -> bool:
+    """True for text that is a number by the other mark only."""
+    if not isinstance(cell, str) or not is_number_by_either(cell):
+        return False
+    return math.isnan(number_of(cell, marks, strict=True)) and not math.isnan(
+        number_of(cell, marks)
+    )
 
 
 def _shown(value: float, kind: str) -> str:
