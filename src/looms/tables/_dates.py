@@ -69,18 +69,22 @@ def days_of(cells: Sequence[Any], kind: str, *, strict: bool = False) -> AnyArra
 def days_of_times(times: pd.Series) -> AnyArray:
     """Days since 1970 of times, in whatever unit and zone; NaN for NaT."""
     pandas = require("pandas", "A table of mixed columns")
+    if hasattr(times.array, "__arrow_array__"):  # whose far dates pandas 2 turns to nanoseconds
+        times = times.array.__arrow_array__().to_pandas(date_as_object=False)
     utc = pandas.to_datetime(times, utc=True).dt.tz_localize(None)
     days: AnyArray = (utc.to_numpy() - np.datetime64("1970-01-01")) / np.timedelta64(1, "D")
     return days
 
 
 def _iso(cell: Any, kind: str, strict: bool) -> Any:
-    """A cell in ISO 8601 if it is text, a period, or far from today; None for what is no date."""
+    """A cell in ISO 8601 if it is text, a period, of numpy or far; None for what is no date."""
     if isinstance(cell, str):
         return _iso_text(cell.strip(), kind, strict)
     if hasattr(cell, "asfreq"):
         start = cell.asfreq("s", "start")
         return f"{start.year:04}{start.strftime('-%m-%dT%H:%M:%S')}"
+    if isinstance(cell, np.datetime64):
+        return str(cell)
     far = isinstance(cell, date) and not _NEAR[0] <= cell.year <= _NEAR[1]
     return cell.isoformat() if far else None if isinstance(cell, Real) else cell
 
