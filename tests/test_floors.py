@@ -15,6 +15,7 @@ PROJECT = Path(looms.__file__).parents[2] / "pyproject.toml"
     ("name", "lowest"),
     [
         ("pyarrow", (14, 0, 1)),  # CVE-2023-47248: before, reading a Parquet file unpickles
+        ("pandas", (2, 2)),  # before, it writes text in .ods files that no other program reads
         ("rich", (13, 8)),  # before, typer 0.26 cannot be installed beside it
     ],
 )

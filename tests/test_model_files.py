@@ -336,7 +336,9 @@ PREPARED = {
 @pytest.mark.parametrize("case", PREPARED)
 def test_what_is_saved_is_read(tmp_path, case):
     words = isinstance(PREPARED[case], OneHotEncoder)
-    frame = pd.DataFrame({"a": [*"uvvuvu"], "b": [*"xyzxyz"]} if words else X, columns=["a", "b"])
+    frame = pd.DataFrame(
+        {"a": [*"uvvuvu"], "b": [*"xyzxyz"]} if words else X.copy(), columns=["a", "b"]
+    )
     if "gaps" in case:
         frame.loc[2, "a"] = np.nan
     model = make_pipeline(PREPARED[case], KernelRegressor("linear", mu=1e-3)).fit(frame, Y)

@@ -83,7 +83,7 @@ def test_times_are_dates_or_numbers_however_they_are_written(looms, fit, demand,
 def test_rows_keep_their_numbers_in_the_file(demand):
     request = ModelRequest(groups="price", time="day")
     prepared = prepare_file(Source(file=demand), Columns("demand"), request)
-    table = pd.read_csv(demand)
+    table = pd.read_csv(demand, dtype=str).astype({"price": float, "demand": float})
     assert (np.diff(prepared.rows) < 0).any()
     assert table["day"][prepared.rows - 1].is_monotonic_increasing
     np.testing.assert_array_equal(table["demand"][prepared.rows - 1], prepared.target.y)

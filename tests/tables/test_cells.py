@@ -113,7 +113,9 @@ def test_gaps_are_no_cells_however_they_are_written():
     [
         ("0,5 7", "1", None, "number", ",", "7.50=7.5 1,500=1.5 7.500=no -7.500=no"),
         ("0,5 7.500", "1", None, "number", ",.", "7.500=7500 7.50=7.5 0,500=0.5"),
-        ("1 2", "0,5 7.500", None, "number", ",.", "7.500=7500"),
+        ("1 2", "0,5 7.500", None, "number", ",.", "7.500=no 0.5=0.5"),
+        ("0,5 2", "1,5 7.500", None, "number", ",.", "7.500=no 7,500=7.5"),
+        ("0,5 2 x", "7.500 1", None, "category", ",.", "7.500=7.500"),
         ("7.500 1", "1", None, "number", ".", "7,500=no 7,5=7.5 0,500=0.5"),
         ("7.500 1", "1", ",", "number", ",.", "7.500=7500 7,5=7.5"),
         ("7,500 1", "1", ".", "number", ".,", "7,500=7500 7.500=7.5"),
@@ -146,22 +148,26 @@ def test_the_fit_decides_kinds_and_marks(cells, beside, given, kind, marks, mean
 
 def test_columns():
     kinds = {"a": "number", "b": "day-first date"}
-    comma = Columns(kinds, ",", ".")
-    assert repr(comma) == f"Columns({kinds}, decimal=',', thousands='.')"
+    comma = Columns(kinds, ",", ["a"])
+    assert repr(comma) == f"Columns({kinds}, decimal=',', thousands=('a',))"
     assert repr(Columns(kinds)) == f"Columns({kinds})"
     assert comma == kinds == Columns(kinds)
     assert comma != Columns(kinds)
-    assert comma == Columns(dict(kinds), ",", ".") != Columns({"a": "number"}, ",", ".")
+    assert comma == Columns(dict(kinds), ",", {"a", "c"}) != Columns({"a": "number"}, ",", "a")
     X = written("1,5", "x")
-    for decimal, marks in ((",", (",", ".")), ((",", ""), (",", "")), (".", (".", ","))):
-        assert Columns.of(X, decimal=decimal).marks == marks
+    for decimal in (",", (",", ""), "."):
+        assert Columns.of(X, decimal=decimal).marks == (decimal[0], "")
+    (told,) = Columns.of(X).read(written("1,500", "1.500,25"), decimal=",").values()
+    assert Columns.of(X)["a"] == "category"
+    assert told.tolist() == ["1,500", "1.500,25"]
+    (told,) = Columns({"a": "number"}).read(written("1,500", "1.500,25"), decimal=",").values()
+    assert told.tolist() == [1.5, 1500.25]
     assert Columns({"a": "truth"}).typed(written("1", "false"))["a"].tolist() == [True, False]
     with pytest.raises(ValueError, match="'a' is .*True.*, and row 1 holds 'x'"):
         Columns({"a": "truth"}).typed(written("1", "x"))
     for given, problem in (
         (({"a": "text"},), "Unknown kind of 'a' 'text'"),
         ((kinds, ";"), "Unknown decimal ';'"),
-        ((kinds, ",", ","), "Unknown thousands ','"),
     ):
         with pytest.raises(ValueError, match=problem):
             Columns(*given)
@@ -176,7 +182,7 @@ def test_kinds_and_marks_are_saved_with_a_preprocessor(again):
         [written("1,5", "2.500", "7,25"), written("u", "v", "u").set_axis(["b"], axis=1)], axis=1
     )
     for kinds, decimal in (
-        (Columns({"a": "number"}, ",", "."), None),
+        (Columns({"a": "number"}, ",", ["a"]), None),
         (None, (",", ".")),
         ({"a": "number", "b": "category"}, ","),
         (None, None),

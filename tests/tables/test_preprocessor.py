@@ -475,7 +475,7 @@ def test_polars_does_not_need_pyarrow(monkeypatch):
     frame = pd.DataFrame(
         {
             "day": pd.date_range("2020-01-01", periods=90).date,
-            "price": [Decimal(k) / 8 for k in range(90)],
+            "price": [Decimal(f"{k / 8:.3f}") for k in range(90)],
             "code": [None if k % 7 == 0 else k % 5 for k in range(90)],
             "grade": [f"2020-01-0{k % 3 + 1}" for k in range(90)],
         },

@@ -303,12 +303,16 @@ def test_far_dates_are_dates_in_every_format(tmp_path, write_frame):
     memory = [
         *(dates, moments, [each.replace(tzinfo=UTC) for each in moments], stored),
         *(np.array(dates, f"M8[{unit}]") for unit in ("s", "ms")),
-        *(stored.dt.tz_localize("UTC"), stored.astype("timestamp[us][pyarrow]")),
+        *([*stored.to_numpy()], stored.dt.tz_localize("UTC")),
+        *(stored.astype(pd.ArrowDtype(of)) for of in (pa.timestamp("us", "UTC"), pa.date32())),
         pd.PeriodIndex(FAR.split(), freq="D"),
         *([each.strftime(form) for each in late] for form in ("%d-%b-%Y", "%Y/%m/%d", "%B %d, %Y")),
         [each.strftime("%Y-%m-%dT%H:%M:%SZ") for each in late],
     ]
-    tables += [pd.DataFrame({"ends": [*cells, None]}) for cells in memory]
+    tables += [
+        pd.DataFrame({"ends": pd.Series([*cells, None], dtype=getattr(cells, "dtype", None))})
+        for cells in memory
+    ]
     for X in (*tables, pl.DataFrame({"ends": dates}), pl.DataFrame({"ends": moments})):
         found, n_gaps = Columns.of(X), int(isinstance(X, pd.DataFrame))
         assert found["ends"] == ("day-first date" if X is tables[1] else "date")

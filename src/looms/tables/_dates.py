@@ -63,6 +63,8 @@ def days_of(cells: Iterable[Any], kind: str, *, strict: bool = False) -> AnyArra
 def days_of_times(times: pd.Series) -> AnyArray:
     """Days since 1970 of times, in whatever unit and zone; NaN for NaT."""
     pandas = require("pandas", "A table of mixed columns")
+    if hasattr(times.array, "__arrow_array__"):  # whose far dates pandas 2 turns to nanoseconds
+        times = times.array.__arrow_array__().to_pandas(date_as_object=False)
     utc = pandas.to_datetime(times, utc=True).dt.tz_localize(None).to_numpy().astype("M8[us]")
     return np.where(np.isnat(utc), np.nan, _in_days(utc.astype(np.int64)))
 
