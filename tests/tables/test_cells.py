@@ -163,7 +163,7 @@ def test_columns():
     (told,) = Columns({"a": "number"}).read(written("1,500", "1.500,25"), decimal=",").values()
     assert told.tolist() == [1.5, 1500.25]
     assert Columns({"a": "truth"}).typed(written("1", "false"))["a"].tolist() == [True, False]
-    with pytest.raises(ValueError, match="'a' is .*True.*, and row 1 holds 'x'"):
+    with pytest.raises(ValueError, match=r"'a' is .*True.*, and row 1 holds 'x'"):
         Columns({"a": "truth"}).typed(written("1", "x"))
     for given, problem in (
         (({"a": "text"},), "Unknown kind of 'a' 'text'"),

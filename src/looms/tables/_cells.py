@@ -374,7 +374,10 @@ def marks_of(columns: Iterable[Any], decimal: str | Sequence[str] | None) -> Mar
     if decimal is not None:
         mark, *thousands = decimal if len(decimal) in (1, 2) else [str(decimal)]
         check_known(mark, "decimal", (".", ","))
-        return Marks(mark, *thousands or ["," if mark == "." else "."])
+        other = "," if mark == "." else "."
+        (given,) = thousands or [other]
+        check_known(given, "thousands", ("", other))
+        return Marks(mark, given)
     columns = [column for column in columns if may_be_numbers(column)]
     if not any(Cells(of).tells_comma for of in columns) or tell_point(columns):
         return Marks()

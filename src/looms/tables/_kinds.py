@@ -122,7 +122,7 @@ def read_column(
     if known is not None:
         if known in CATEGORIES:
             return _texts(cells or Cells(_series(column)), (known,))
-        return _floats(as_floats(column, name, known, marks, cells), known, cells)
+        return _floats(as_floats(column, name, known, marks, cells), known, cells, marks)
     if cells is None:
         return _read_typed(column, name)
     categorical = require("pandas", "A table of mixed columns").CategoricalDtype
@@ -133,10 +133,8 @@ def read_column(
         sign = _sign(cells, marks)
         if sign is None and not cells.missing.all() and _all_numbers(cells, marks):
             floats = as_floats(column, name, "number", marks, cells)
-            seen = bool(marks.thousands and cells.first_with(marks.thousands))
-            return _floats(floats, "number", cells)._replace(
-                sign=_doubt(cells) if marks == POINT else None, thousands=seen
-            )
+            doubt = _doubt(cells) if marks == POINT else None
+            return _floats(floats, "number", cells, marks)._replace(sign=doubt)
     if _is_truth(cells):
         return _texts(cells, ("truth",))
     dates = _dates(cells)
@@ -230,10 +228,11 @@ def _wrong_type(name: object, what: str) -> ValueError:
     )
 
 
-def _floats(floats: AnyArray, kind: Kind, cells: Cells | None = None) -> Read:
+def _floats(floats: AnyArray, kind: Kind, cells: Cells | None = None, marks: Marks = POINT) -> Read:
     gaps = np.isnan(floats)
     varies = len(floats) > 0 and not gaps.all() and bool(gaps.any() or (floats != floats[0]).any())
-    return Read((kind,), floats, None, varies, None, tuple(cells.gaps) if cells else ())
+    thousands = bool(cells and marks.thousands and cells.first_with(marks.thousands))
+    return Read((kind,), floats, None, varies, None, tuple(cells.gaps) if cells else (), thousands)
 
 
 def _texts(cells: Cells, kinds: tuple[Kind, ...], sign: tuple[str, int, str] | None = None) -> Read:
