@@ -29,7 +29,7 @@ def test_other_writings_give_the_same_predictions(looms, fit, euro):
     assert "Note: numbers are read with a decimal comma" in result.stderr
     assert "Note: regression: " in result.stderr
     plain = looms("predict", "m.skops", "plain.csv")
-    assert "read with" not in plain.stderr
+    assert "read with separator" not in plain.stderr
     for name in ("euro.csv", "commas.csv"):
         assert looms("predict", "m.skops", name).stdout == plain.stdout
     assert "is read with another decimal mark than in the fit" in plain.stderr
