@@ -59,6 +59,11 @@ class Marks(NamedTuple):
     thousands: str = ""
 
 
+def other_mark(mark: str) -> str:
+    """A comma for a point, and a point for a comma."""
+    return "," if mark == "." else "."
+
+
 #: How numbers are written where nothing tells.
 POINT = Marks()
 
@@ -121,7 +126,7 @@ def number_of(cell: object, marks: Marks, *, strict: bool = False) -> float:
         return float(cell.replace(thousands, "").replace(decimal, "."))
     if _PLAIN[decimal].fullmatch(cell):
         return float(cell.replace(decimal, "."))
-    other = "," if decimal == "." else "."
+    other = other_mark(decimal)
     if not strict and _PLAIN[other].fullmatch(cell) and not may_be_grouped(cell):
         return float(cell.replace(other, "."))
     word = None if strict else TRUTH.get(cell.casefold())
@@ -297,7 +302,7 @@ class Cells:
     def share(self, decimal: str) -> float:
         """Share of cells that are numbers by a decimal mark; the other may separate thousands."""
         if not self.written:
-            floats = self.numbers(Marks(decimal, "," if decimal == "." else "."), strict=True)
+            floats = self.numbers(Marks(decimal, other_mark(decimal)), strict=True)
             known = ~self.missing
             return float(np.mean(~np.isnan(floats[known]))) if known.any() else 0.0
         if decimal == "." and self._plain_numbers(".") is not None:
@@ -374,7 +379,7 @@ def marks_of(columns: Iterable[Any], decimal: str | Sequence[str] | None) -> Mar
     if decimal is not None:
         mark, *thousands = decimal if len(decimal) in (1, 2) else [str(decimal)]
         check_known(mark, "decimal", (".", ","))
-        other = "," if mark == "." else "."
+        other = other_mark(mark)
         (given,) = thousands or [other]
         check_known(given, "thousands", ("", other))
         return Marks(mark, given)

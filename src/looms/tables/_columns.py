@@ -12,7 +12,7 @@ from looms._checks import check_known
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
-from looms.tables._cells import POINT, Marks, marks_of, tell_point
+from looms.tables._cells import POINT, Marks, marks_of, other_mark, tell_point
 from looms.tables._frames import (
     Column,
     check_names,
@@ -123,11 +123,11 @@ class Columns(Mapping[str, Kind]):
     @property
     def marks(self) -> Marks:
         """Decimal mark and separator of thousands, where no column is meant."""
-        return Marks(self.decimal, _other(self.decimal) if self.thousands else "")
+        return Marks(self.decimal, other_mark(self.decimal) if self.thousands else "")
 
     def marks_of(self, name: str) -> Marks:
         """Decimal mark and separator of thousands of a column."""
-        return Marks(self.decimal, _other(self.decimal) if name in self.thousands else "")
+        return Marks(self.decimal, other_mark(self.decimal) if name in self.thousands else "")
 
     def read(self, X: Any, decimal: str | None = None) -> dict[str, AnyArray]:
         """Values of the columns of any rows.
@@ -241,10 +241,6 @@ class Columns(Mapping[str, Kind]):
     def numbers(self) -> list[str]:
         """Names of the columns of numbers and dates."""
         return [name for name, kind in self.items() if kind not in CATEGORIES]
-
-
-def _other(mark: str) -> str:
-    return "," if mark == "." else "."
 
 
 def marks_in(X: Any, *columns: Any, decimal: Decimal = None) -> Marks:

@@ -13,7 +13,7 @@ from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
-from looms.tables._cells import POINT, Cells, Marks, marks_of, spelling_in
+from looms.tables._cells import POINT, Cells, Marks, is_written, marks_of, spelling_in
 from looms.tables._frames import Column
 from looms.tables._kinds import as_text, cells_of, read_column
 
@@ -90,10 +90,10 @@ def target_of(column: Column, task: Task, marks: Marks = POINT) -> Target:
         if not numeric:
             _check_labels(column, y, n_values, n_alone)
     if task == "regression":
-        read = read_column(column, "the target", marks)
         notes: tuple[str, ...] = ()
-        if read.sign and read.sign[0] == "doubt":
-            _, row, cell = read.sign
+        sign = read_column(column, "the target", marks).sign if is_written(column) else None
+        if sign and sign[0] == "doubt":
+            _, row, cell = sign
             notes = (
                 f"the target has {cell!r} in {row_name(column, row)}, which is read as "
                 f"{floats[row]:g}; if the point separates thousands, set decimal=...",

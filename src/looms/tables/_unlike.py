@@ -13,7 +13,14 @@ import numpy as np
 
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
-from looms.tables._cells import Cells, Marks, is_number_by_either, may_be_grouped, number_of
+from looms.tables._cells import (
+    Cells,
+    Marks,
+    is_number_by_either,
+    may_be_grouped,
+    number_of,
+    other_mark,
+)
 from looms.tables._frames import columns_of, names_in, places_of
 from looms.tables._preprocessor import Parts, TablePreprocessor
 from looms.tables._remarks import DATES, date_remarks
@@ -121,7 +128,7 @@ class Unlike:
         Each is read by itself; but where there are such, an unclear one may be another number.
         """
         columns = self._preprocessor.kinds_
-        other = "," if columns.decimal == "." else "."
+        other = other_mark(columns.decimal)
         numbers = [name for name, kind in columns.items() if kind == "number"]
         text = {}
         for name, column in zip(numbers, _pandas_columns(X, numbers), strict=False):
