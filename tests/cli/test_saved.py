@@ -96,7 +96,7 @@ def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
     assert looms("predict", "m.skops", "t.csv").stderr == ""
     one_line(looms("score", "m.skops", "t.csv"), 2, "does not know the column of its target")
     X.assign(more=1, b="x").to_csv("t.csv", index=False)
-    one_line(looms("predict", "m.skops", "t.csv"), 2, "the model cannot take these rows: could not")
+    one_line(looms("predict", "m.skops", "t.csv"), 2, "cannot take these rows: column 'b' is a")
     X[["a"]].to_csv("t.csv", index=False)
     one_line(looms("predict", "m.skops", "t.csv"), 2, "1 of the model's 2 columns are missing: 'b'")
 

@@ -1036,6 +1036,7 @@ ARROW = {
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:'whole'")  # identifiers, which floats would round
 @pytest.mark.parametrize("form", ARROW)
 def test_a_table_of_pyarrow_is_read_as_one_of_polars(form):
     rng = np.random.default_rng(0)

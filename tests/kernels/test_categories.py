@@ -69,10 +69,11 @@ def test_columns_twice_and_of_a_kernel_matrix():
 
 @pytest.mark.slow
 def test_a_column_of_noise_loses_its_weight():
-    codes = RNG.integers(0, 4, (150, 3)).astype(float)
-    numbers = RNG.standard_normal((150, 1))
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (150, 3)).astype(float)
+    numbers = rng.standard_normal((150, 1))
     y = np.array([0.0, 3.0, -1.0, 1.0])[codes[:, 1].astype(int)] + np.sin(numbers[:, 0])
-    y += 0.1 * RNG.standard_normal(150)
+    y += 0.1 * rng.standard_normal(150)
     kernel = Columns(RBF(), [0]) * Columns(HammingARD(), [1, 2, 3])
     model = KernelRegressor(kernel).fit(np.hstack([numbers, codes]), y)
     weights = model.kernel_.k2.kernel.weights

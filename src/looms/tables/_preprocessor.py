@@ -26,7 +26,6 @@ from looms.tables._columns import Columns, Decimal, read_columns
 from looms.tables._frames import (
     check_names,
     columns_of,
-    name_as_text,
     names_in,
     places_of,
     rows,
@@ -253,7 +252,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         place = places_of(names, X.shape[1])
         given: Any = self.kinds
         if given is not None and not isinstance(given, Columns):
-            given = dict(Columns({name_as_text(name): kind for name, kind in given.items()}))
+            given = dict(Columns(given))
         check_names(list(given or ()), place)
         chosen = list(given or place)
         columns = dict(zip(chosen, columns_of(X, [place[name] for name in chosen]), strict=True))
