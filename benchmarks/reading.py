@@ -56,10 +56,9 @@ def main():
     before, after = np.min(runs, axis=0)
     names = ("read and values, s", "and fit of the preparation, s", "peak, GB")
     rows = [
-        {"what": name, "other": was, "this": now, "ratio": now / was}
-        for name, was, now in zip(names, before, after, strict=True)
+        (name, was, now, now / was) for name, was, now in zip(names, before, after, strict=True)
     ]
-    write_table("reading", rows)
+    write_table("reading", ("quantity", "other", "this", "ratio"), rows)
 
 
 if __name__ == "__main__":
