@@ -58,7 +58,7 @@ def main():
     rows = [
         (name, was, now, now / was) for name, was, now in zip(names, before, after, strict=True)
     ]
-    write_table("reading", ("quantity", "other", "this", "ratio"), rows)
+    write_table("reading", ("quantity", "other", "this", "ratio"), [*each])
 
 
 if __name__ == "__main__":
