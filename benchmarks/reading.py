@@ -55,10 +55,8 @@ def main():
         runs = [(measured(arguments.other, path), measured(own, path)) for _ in range(3)]
     before, after = np.min(runs, axis=0)
     names = ("read and values, s", "and fit of the preparation, s", "peak, GB")
-    rows = [
-        (name, was, now, now / was) for name, was, now in zip(names, before, after, strict=True)
-    ]
-    write_table("reading", ("quantity", "other", "this", "ratio"), [*each])
+    rows = zip(names, before, after, after / before, strict=True)
+    write_table("reading", ("quantity", "other", "this", "ratio"), [*rows])
 
 
 if __name__ == "__main__":
