@@ -37,7 +37,7 @@ from looms.diagnostics._goodness_of_fit import GoodnessOfFit, least_replicates
 from looms.diagnostics._problem import classes_and_labels
 from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
-from looms.tables._target import labels_among, target_of, text
+from looms.tables._target import in_classes, target_of
 
 #: Largest number of influential rows on the screen; the CSV file has all.
 MOST_ROWS = 10
@@ -256,10 +256,9 @@ def _of_data(
 def classes_of(column: Any, file: Path, saved: Fitted) -> AnyArray:
     """The classes; refuses a target without classes, or with too few rows in a class."""
     without = f"{file}: diagnostics are for classes, but"
-    labels = labels_among(column, text(saved.classes))
-    known = dict(zip(text(saved.classes), saved.classes, strict=True))
-    if known.keys() >= set(labels):
-        y = np.array([known[label] for label in labels])
+    labels = in_classes(column, saved.classes)
+    if set(labels) <= set(saved.classes.tolist()):
+        y = np.array(labels)
         with as_messages(prefix=f"{file}: "):
             classes_and_labels(y)
         return y

@@ -211,10 +211,15 @@ def written_target(
     elif known is None:
         values = labels_of(column, marks)
     else:
-        place = dict(zip(text(known), known, strict=True))
-        labels = labels_among(column, np.array([*place], dtype=object))
-        values = [place.get(label, label) for label in labels]
+        values = in_classes(column, known)
     return type(column)(values, index=column.index, name=column.name)
+
+
+def in_classes(column: Column, classes: AnyArray) -> list[Any]:
+    """Class of each label, in whichever spelling; a label of no class stays text."""
+    place = dict(zip(text(classes), classes, strict=True))
+    labels = labels_among(column, np.array([*place], dtype=object))
+    return [place.get(label, label) for label in labels]
 
 
 def text(values: Column) -> AnyArray:
