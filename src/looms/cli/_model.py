@@ -204,8 +204,7 @@ def fitting(saved: Fitted, X: Any) -> Any:
             warnings.warn(f"columns beyond the {n} of the fit are ignored", stacklevel=2)
         return sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)[:, :n]
     if saved.table is not None and columns:
-        told = saved.decimal is not None
-        return saved.table.kinds_.typed(X, saved.decimal) if told else X
+        return X if saved.decimal is None else saved.table.kinds_.typed(X, saved.decimal)
     if columns:
         check_names(columns, X.columns)
         return _typed(saved, X[columns])

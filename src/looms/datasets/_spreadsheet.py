@@ -115,11 +115,11 @@ def _rows(book: Any, name: str, path: Path, max_bytes: int) -> list[list[Any]]:
 
 def _column(cells: Sequence[Any]) -> pandas.Series:
     """Cells of a column, None for an empty one; times of day as text."""
-    there = [cell.isoformat() if isinstance(cell, time) else cell for cell in cells]
-    there = [None if cell == "" else cell for cell in there]
-    kinds = {type(cell) for cell in there if cell is not None}
+    values = [cell.isoformat() if isinstance(cell, time) else cell for cell in cells]
+    values = [None if cell == "" else cell for cell in values]
+    kinds = {type(cell) for cell in values if cell is not None}
     if kinds <= {str}:
-        return pandas.Series(there, dtype=WRITTEN)
+        return pandas.Series(values, dtype=WRITTEN)
     if all(issubclass(kind, date) for kind in kinds):
-        return pandas.Series(np.array(there, dtype="M8[us]"))
-    return pandas.Series(there, dtype=None if len(kinds) == 1 or kinds == {int, float} else object)
+        return pandas.Series(np.array(values, dtype="M8[us]"))
+    return pandas.Series(values, dtype=None if len(kinds) == 1 or kinds == {int, float} else object)

@@ -84,10 +84,14 @@ def may_be_numbers(column: Any) -> bool:
     return str in types and len(types) > 1
 
 
+def may_hold_text(column: Any) -> bool:
+    """False for a column of numbers, booleans, times or durations by its type."""
+    return getattr(column.dtype, "kind", "O") not in "biufcmM"
+
+
 def missing_in(column: Any) -> AnyArray:
     """(n,) True for the gaps of a column of pandas, however they are spelled."""
-    of_type = getattr(column.dtype, "kind", "O")
-    missing: AnyArray = column.isna().to_numpy() if of_type in "biufcmM" else Cells(column).missing
+    missing: AnyArray = Cells(column).missing if may_hold_text(column) else column.isna().to_numpy()
     return missing
 
 
@@ -323,13 +327,7 @@ class Cells:
     @property
     def tells_comma(self) -> bool:
         """True if most cells are numbers with a comma that is a decimal mark."""
-        if self.written:  # most files have none, and blanks need not be taken off to see it
-            compute = require("pyarrow.compute", "Reading text")
-            raw = self.column.array.__arrow_array__()
-            if not compute.any(compute.match_substring(raw, ",")).as_py():
-                return False
-        has_comma = self.first_with(",") is not None
-        return has_comma and self.share(",") > 0.5 >= self.share(".")
+        return self.holds(",") and self.share(",") > 0.5 >= self.share(".")
 
     @property
     def tells_point(self) -> bool:
@@ -340,6 +338,14 @@ class Cells:
     def has_thousands(self) -> bool:
         """True for numbers with a decimal comma, some of them with points."""
         return self.first_with(".") is not None and self.share(",") > 0.5
+
+    def holds(self, mark: str) -> bool:
+        """True if some text, perhaps of a gap, holds a mark; most files have no comma."""
+        if not self.written:
+            return self.first_with(mark) is not None
+        compute = require("pyarrow.compute", "Reading text")
+        raw = self.column.array.__arrow_array__()  # blanks need not be taken off
+        return bool(compute.any(compute.match_substring(raw, mark)).as_py())
 
     def first(self, test: Any) -> tuple[int, str] | None:
         """Row and text of the first cell that passes a test; None if none does."""

@@ -13,6 +13,7 @@ from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
 from looms.tables._cells import POINT, Marks, marks_of, other_mark, tell_point
+from looms.tables._dates import times_of
 from looms.tables._frames import (
     Column,
     check_names,
@@ -191,9 +192,7 @@ class Columns(Mapping[str, Kind]):
         typed: dict[str, Any] = self.read(X, decimal)
         for name, values in typed.items():
             if self[name] in DATES:
-                days = np.where(np.isnan(values), 0.0, values)
-                typed[name] = np.round(days * 86_400_000_000).astype("M8[us]")
-                typed[name][np.isnan(values)] = np.datetime64("NaT")
+                typed[name] = times_of(values)
             elif self[name] == "truth":
                 words = {"True": True, "False": False}
                 other = np.flatnonzero([isinstance(v, str) and v not in words for v in values])
@@ -269,9 +268,9 @@ def read_columns(
         name: read_column(column, name, marks, known[name] if known else None)
         for name, column in columns.items()
     }
-    told = {name: of for name, of in read.items() if of.sign and of.sign[0] == "doubt"}
-    if told and tell_point(columns.values()):
-        read |= {name: of._replace(sign=None) for name, of in told.items()}
+    doubtful = {name: of for name, of in read.items() if of.sign and of.sign[0] == "doubt"}
+    if doubtful and tell_point(columns.values()):
+        read |= {name: of._replace(sign=None) for name, of in doubtful.items()}
     kinds = {name: of.kind for name, of in read.items()}
     if isinstance(known, Columns):
         return Columns(kinds, known.decimal, known.thousands), read

@@ -69,6 +69,13 @@ def days_of_times(times: pd.Series) -> AnyArray:
     return np.where(np.isnat(utc), np.nan, _in_days(utc.astype(np.int64)))
 
 
+def times_of(days: AnyArray) -> AnyArray:
+    """Times of days since 1970, in microseconds; NaT for NaN."""
+    times = np.round(np.where(np.isnan(days), 0.0, days) * _DAY).astype("M8[us]")
+    times[np.isnan(days)] = np.datetime64("NaT")
+    return times
+
+
 def _in_days(microseconds: Any) -> Any:
     """Days of whole numbers of microseconds, the same for one and for an array."""
     days = microseconds // _DAY

@@ -27,6 +27,7 @@ from looms.tables._cells import (
     Marks,
     is_number_by_either,
     is_rounded,
+    may_hold_text,
     text_of,
 )
 from looms.tables._dates import days_of, days_of_times, may_be_date
@@ -85,7 +86,7 @@ def cells_of(column: Column, name: object) -> Cells | None:
     of_type = getattr(column.dtype, "kind", "O")
     if of_type in "mc":
         raise _wrong_type(name, "durations" if of_type == "m" else "complex numbers")
-    if of_type in "biufM":
+    if not may_hold_text(column):
         return None
     cells, known = Cells(column), (str, bool, np.bool_, Real, Decimal, date, time, np.datetime64)
     for kind in cells.types:
@@ -309,9 +310,9 @@ def _check_floats(
         )
     written = ", with dates written as 2024-02-25," * (kind in DATES)
     by_other = kind == "number" and isinstance(cell, str) and is_number_by_either(cell.strip())
-    told = "; if its decimal mark is another than in the fit, name that by decimal=..." * by_other
+    advice = "; if its decimal mark is another than in the fit, name that by decimal=..." * by_other
     raise ValueError(
         f"column {name!r} is a column of {kind}s, and {row_name(column, row)} holds "
         f"{repr(cell) if isinstance(cell, str) else cell}: correct the cell{written} or leave it "
-        f"empty{told}"
+        f"empty{advice}"
     )

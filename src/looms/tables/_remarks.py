@@ -153,10 +153,9 @@ def _on_marks(
     for name, of in read.items():
         if of.sign and of.sign[0] == "doubt":
             _, row, cell = of.sign
-            other = "separates thousands" if decided.decimal == "." else "is a decimal mark"
             text = (
                 f"column {name!r} has {cell!r} in {row_name(columns[name], row)}, which is read as "
-                f"{of.values[row]:g}; if the point {other}, set decimal=..."
+                f"{of.values[row]:g}; if the point separates thousands, set decimal=..."
             )
             yield Remark("marks", [name], text)
 

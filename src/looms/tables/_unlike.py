@@ -18,6 +18,7 @@ from looms.tables._cells import (
     Marks,
     is_number_by_either,
     may_be_grouped,
+    may_hold_text,
     number_of,
     other_mark,
 )
@@ -113,13 +114,13 @@ class Unlike:
         self.n_rows += (parts.numbers if isinstance(parts, Parts) else parts).shape[0]
         if isinstance(parts, Parts):
             empty = np.array(np.isnan(parts.numbers).all(axis=1))
-            for texts in parts.texts.T:
-                empty &= np.array([not isinstance(text, str) for text in texts], dtype=bool)
-            self._n_empty += int(empty.sum())
             for name, values in zip(self._numbers, parts.numbers.T, strict=True):
                 self._add_numbers(name, values)
             for name, texts in zip(self._known, parts.texts.T, strict=True):
-                self._add_texts(name, texts)
+                is_text = np.array([isinstance(text, str) for text in texts], dtype=bool)
+                self._add_texts(name, texts[is_text].tolist())
+                empty &= ~is_text
+            self._n_empty += int(empty.sum())
         return parts
 
     def _add_marks(self, X: Any) -> None:
@@ -132,14 +133,14 @@ class Unlike:
         numbers = [name for name, kind in columns.items() if kind == "number"]
         text = {}
         for name, column in zip(numbers, _pandas_columns(X, numbers), strict=False):
-            if column.dtype.kind not in "biufM":
+            if may_hold_text(column):
                 text[name] = Cells(column)
         for name, cells in text.items() if self._other_mark is None else ():
             marks = columns.marks_of(name)
-            if cells.first_with(other):
+            if cells.holds(other):
                 self._other_mark = cells.first(partial(_is_by_other, marks)) or self._other_mark
         for name, cells in text.items() if self._other_mark and not self._unclear else ():
-            if name not in columns.thousands and cells.first_with(columns.decimal):
+            if name not in columns.thousands and cells.holds(columns.decimal):
                 self._unclear = cells.first(may_be_grouped) or self._unclear
 
     def _add_numbers(self, name: str, values: AnyArray) -> None:
@@ -154,8 +155,7 @@ class Unlike:
             of.beyond = float(np.nanmax(beyond))
             of.furthest = float(values[np.nanargmax(beyond)])
 
-    def _add_texts(self, name: str, texts: AnyArray) -> None:
-        given = [text for text in texts if isinstance(text, str)]
+    def _add_texts(self, name: str, given: list[str]) -> None:
         self._valued[name] |= bool(given)
         known = self._known[name]
         foreign = [text for text in given if text not in known]
