@@ -38,6 +38,7 @@ FLOORS = [
     {"selection"},
     {"threshold", "scores"},
     {"tables"},
+    {"fitted"},
     {"estimators"},
     {"datasets", "assessment", "diagnostics"},
     {"model_files", "report", "onnx"},
@@ -64,8 +65,8 @@ MODULES = sorted(ROOT.rglob("*.py"))
 #: Imports of a floor above that are right if they are late: a model writes its own report and file,
 #: by methods, so that users need not know the rooms that do it.
 METHODS = {
-    ("looms.estimators._scored", "looms.report.write_html"),
-    ("looms.estimators._scored", "looms.model_files.save_model"),
+    ("looms.estimators._model", "looms.report.write_html"),
+    ("looms.estimators._model", "looms.model_files.save_model"),
 }
 #: Packages of a clone that are not installed with looms.
 BESIDE = {"papers", "benchmarks", "tests"}

@@ -9,7 +9,8 @@ row [docs/references.md, Pairs].
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,27 @@ from looms.units import Units, of_one_size
 __all__ = ["Scores"]
 
 _PAIRS = 1024  # that are held out at once
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WithoutUnits:
+    """Models without each unit, and what they leave of the rows that they are without.
+
+    Attributes
+    ----------
+    left_out : the models.
+    units : rows that they are without.
+    residuals : (n,) or (n, t) target of each row less its output by the model without its unit, on
+        the scale of that model.
+    tie : difference up to which outputs are equal up to rounding, relative to the largest target.
+    of_tables : true if the columns were prepared anew for each, so that they take tables.
+    """
+
+    left_out: LeftOut
+    units: Units
+    residuals: Array
+    tie: float
+    of_tables: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,9 +94,16 @@ class Scores(Mapping[str, float]):
     predictions: HeldOut
     rows: AnyArray
     decisions: Decisions | None
-    #: Models without each unit, where they are not those of the closed forms.
+    #: Choices without each unit, where the models are not those of the closed forms.
     _nested: Nested | None
     n_passes: int = 1
+    #: Models without each unit, for intervals and sets; neither pickled nor saved.
+    _without: WithoutUnits | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without the models, of n² numbers in closed form."""
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        return state | {"_without": None}
 
     def __getitem__(self, name: str) -> float:
         return self.with_errors[name][0]

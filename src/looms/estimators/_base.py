@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array, check_X_y, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from looms._checks import one_column
@@ -17,7 +17,6 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import in_blocks
-from looms.estimators._scored import name_of
 from looms.estimators._targets import as_targets
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
@@ -30,9 +29,24 @@ _NO_NUMBERS = {
     "contains NaN": "There are gaps",
 }
 
+#: Samples as `sklearn.utils.check_array` is to take them.
+_SAMPLES: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "accept_large_sparse": False,
+    "dtype": np.float64,
+}
+
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the model without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
+
+
+def name_of(y: Any) -> str | None:
+    """Name of targets that are a series with one, or the one column of a frame."""
+    columns = list(getattr(y, "columns", ()))
+    name = getattr(y, "name", None) if getattr(y, "ndim", 1) == 1 else None
+    name = columns[0] if len(columns) == 1 else name
+    return None if name in (None, "") else str(name)
 
 
 def validated(
@@ -43,7 +57,11 @@ def validated(
     Rows in blocks stay as they are, and dask collections become such; their X is not checked here.
     """
     fits = options.get("reset", True)  # else parameters may have been set since the fit
-    pairwise = {kernel.pairwise for kernel in model._kernels()} if fits else {model._pairwise}
+    pairwise = {kernel.pairwise for kernel in model._kernels()}
+    prepared = model._prepares  # by a transformer, of whose columns it is not to keep the names
+    if not fits:
+        pairwise = {model.fitted_.pairwise}
+        prepared = model.fitted_.columns is not None
     if len(pairwise) > 1:
         raise ValueError(
             "Precomputed kernels and kernels of features cannot be candidates for the same X."
@@ -63,15 +81,12 @@ def validated(
         y = _validated_targets(model, X, y, **options)
         return X, y, checked_sample_weight(sample_weight, len(y))
     try:
-        X, y = validate_data(
-            model,
-            X,
-            y,
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            dtype=np.float64,
-            **{"ensure_min_samples": 2, **options},
-        )
+        options = _SAMPLES | {"ensure_min_samples": 2} | options
+        if prepared:
+            options.pop("reset", None)
+            X, y = check_X_y(X, y, estimator=model, **options)
+        else:
+            X, y = validate_data(model, X, y, **options)
     except (TypeError, ValueError) as error:
         meanings = [what for said, what in _NO_NUMBERS.items() if said in str(error)]
         if pairwise == {True} or not meanings:
@@ -81,7 +96,7 @@ def validated(
             "TabularRegressor prepare columns with text, dates and gaps, with preprocess='auto'."
         ) from error
     X = as_matrix(X)
-    if names is not None and options.get("reset", True):
+    if names is not None and fits and not prepared:
         model.feature_names_in_ = np.array(names, dtype=object)
     weight = checked_sample_weight(sample_weight, len(y))
     if pairwise == {True}:

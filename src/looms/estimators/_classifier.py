@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_flag
-from looms._classes import class_indices, class_targets, tie_width, with_ties
-from looms._scores import class_scores
-from looms._threads import blas_threads
+from looms._classes import class_indices, class_targets
 from looms._typing import AnyArray, Array
-from looms.calibration import fit_calibrator
-from looms.calibration._calibrators import as_calibration, class_probabilities
-from looms.conformal import prediction_sets
+from looms.calibration._calibrators import Calibrator, as_calibration, class_probabilities
 from looms.conformal._jackknife import required_rank
-from looms.conformal._sets import class_margins
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._encoding import (
@@ -27,43 +21,48 @@ from looms.estimators._encoding import (
     class_weights,
     encoded,
     is_positive_first,
-    threshold_and_loss,
 )
-from looms.estimators._folds import RowsOfFit
-from looms.estimators._prevalence import ScoredClassifier
-from looms.estimators._selecting import SelectingModel
+from looms.estimators._known_targets import KnownTargets
+from looms.estimators._model import Model, of_fitted
+from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
 from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
     warn_of_order,
     warn_of_search,
 )
-from looms.held_out import HeldOut
-from looms.scores import Scores, area_within, held_out_decisions
-from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided, Decisions, Rule
-from looms.selection._nested import Nested
+from looms.fitted._changes import weight_factors
+from looms.fitted._fitted import Fitted
+from looms.fitted._outcome import Classes
+from looms.fitted._rows import Rows
+from looms.fitted._without_units import sets
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
     # What is asked for may have changed since the fit.
-    if vars(classifier).get("calibrator_", classifier.calibration) is None:
+    fitted: Fitted | None = vars(classifier).get("fitted_")
+    kind = classifier.calibration if fitted is None else fitted.rule.calibrator
+    if kind is None:
         raise AttributeError(
             "There are no probabilities with calibration=None; fit with calibration='sigmoid'."
         )
     return True
 
 
-class Classifier(ScoredClassifier, SelectingModel):
-    """Base class of the kernel classifiers."""
+class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
+    """Base class of the classifiers."""
 
-    classes_: AnyArray
-    threshold_: float | Array
     threshold: Any
     calibration: str | None
     class_weight: Any
     pos_label: Any
-    calibrator_: Any
+    classes_: AnyArray = of_fitted(lambda fitted: fitted.outcome.labels, "The classes, sorted.")
+    threshold_: float | Array = of_fitted(
+        lambda fitted: fitted.rule.threshold, "Threshold of the outputs."
+    )
+    calibrator_: Calibrator | None = of_fitted(
+        lambda fitted: fitted.rule.calibrator, "Map from outputs to probabilities."
+    )
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -99,23 +98,27 @@ class Classifier(ScoredClassifier, SelectingModel):
         self._check_parameters()
         warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
         X, y, weight = self._validated(X, y, sample_weight)
+        watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
+        self._set_fitted(self._fit_on(self._rows(X, y, weight, groups), watcher))
+        watcher.ends()
+        self._warn_of_fit()
+        return self
+
+    def _rows(self, X: Any, y: AnyArray, weight: Array, groups: Any) -> Rows:
+        """Rows of a fit, with their classes; ValueError for unsuitable ones."""
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
-        watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
-        weights = weight, fit_weight, fit_weight
-        rows = RowsOfFit(X, y, targets, *weights, groups, True, self._loss_of(classes))
-        with blas_threads(len(rows.train)):
-            selection = self._selection_on(rows, watcher)
-        loss, threshold, calibrator = selection.choice.loss
-        rule = {"threshold_": threshold, "calibrator_": calibrator}
-        fitted = {"classes_": classes, **rule, **selection.attributes()}
-        self._set_fitted(_unfitted=self._for_evaluation(selection), **fitted)
-        watcher.ends()
-        warn_of_search(selection.choice, targets)
-        warn_of_missed_precision(self.threshold, loss)
+        first, weighted = is_positive_first(self.pos_label, classes), self.class_weight is not None
+        outcome = Classes(classes, self.threshold, self.calibration, weighted, first)
+        return Rows(X, targets, weight, fit_weight, fit_weight, groups, outcome)
+
+    def _warn_of_fit(self) -> None:
+        """Warnings of a search, of a precision that was not reached, and of one class for all."""
+        fitted = self.fitted_
+        warn_of_search(fitted.selection, fitted.rows.targets)
+        warn_of_missed_precision(self.threshold, fitted.loss)
         if self._tunes:
-            warn_of_one_class(self, classes, self.held_out_, self.threshold_)
-        return self
+            warn_of_one_class(self, self.classes_, self.held_out_, self.threshold_)
 
     @lazy_for_dask
     def decision_function(self, X: Any) -> Array:
@@ -135,7 +138,7 @@ class Classifier(ScoredClassifier, SelectingModel):
             of the coupled probabilities of the pairs. If no output has the probability of the
             threshold, this is 2¹⁰ times the largest held-out output, out of reach.
         """
-        return self._outputs(self._checked_new_data(X)) - self.threshold_
+        return self._outputs(X) - self.threshold_
 
     @lazy_for_dask
     def predict(self, X: Any) -> AnyArray:
@@ -225,62 +228,42 @@ class Classifier(ScoredClassifier, SelectingModel):
         >>> float(sets[range(75), y[1::2]].mean().round(2))
         0.97
         """
-        X = self._checked_new_data(X)
+        check_is_fitted(self)
         self._check_coverage(confidence_level, class_conditional)
-        models = self._models_without_rows(X, "predict_set")
-        return self._sets(X.shape[0], *models, confidence_level, class_conditional)
+        models = self._models_without("predict_set")
+        X = self._checked_table(X) if models.of_tables else self._matrix(X)
+        return sets(self.fitted_, models, X, confidence_level, class_conditional)
 
     def _check_coverage(self, confidence_level: float, class_conditional: bool) -> None:
         """ValueError for a coverage that the rows of the fit cannot give."""
         check_flag("class_conditional", class_conditional)
-        labels = class_indices(self.loo_.y[self.fit_weight_ > 0])
-        if class_conditional:
-            for name, count in zip(self.classes_.tolist(), np.bincount(labels), strict=True):
-                try:
-                    required_rank(confidence_level, int(count))
-                except ValueError as error:
-                    raise ValueError(f"Class {name!r}: {error}") from None
-        else:
+        rows = self.fitted_.rows
+        labels = class_indices(rows.own(rows.targets))
+        if not class_conditional:
             required_rank(confidence_level, len(labels))
+            return
+        for name, number in zip(self.classes_.tolist(), np.bincount(labels), strict=True):
+            try:
+                required_rank(confidence_level, int(number))
+            except ValueError as error:
+                raise ValueError(f"Class {name!r}: {error}") from None
 
-    def _sets(
-        self,
-        n_rows: int,
-        r: Array,
-        tie: float,
-        blocks: Iterable[tuple[slice, Array]],
-        confidence_level: float,
-        class_conditional: bool,
-    ) -> AnyArray:
-        """Sets of new rows, from held-out residuals and the outputs of the models without rows."""
-        targets = self.loo_.y[self.fit_weight_ > 0]
-        labels, loo = class_indices(targets), targets - r
-        loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
-        sets = np.empty((n_rows, len(self.classes_)), dtype=bool)
-        for rows, F in blocks:
-            scores = class_margins(F.reshape(*F.shape[:2], -1))
-            sets[rows] = prediction_sets(
-                *(loo_scores, scores, confidence_level),
-                labels if class_conditional else None,
-                rounding_error=tie_width(loo_scores, 2.0 * tie),  # of differences
-            )
-        return sets
+    def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
+        """The model for a population in which classes have other shares.
 
-    def _area(self, weight: Array) -> tuple[float, Array]:
-        """Area under the ROC curve at the chosen values, and what each row adds to its deviation.
+        Parameters
+        ----------
+        prevalence : dict
+            Share of each class, or of some: the others have the rest, in their training
+            proportions.
 
-        It compares held-out rows under one model that has seen neither; ``weight``, (m,), has
-        the weights of the rows of the fit.
+        Returns
+        -------
+        model : PrevalenceClassifier
+            Fitted, with probabilities and decisions at these shares.
         """
-        return self._decided(weight)[1]
-
-    def _scored(self, nested: Nested | None) -> Scores:
-        train, known = np.flatnonzero(self.fit_weight_), nested and nested.of_classes
-        weight, labels = self.loo_.sample_weight[train], class_indices(self.loo_.y[train])
-        decisions, auc = known or self._decided(weight)
-        groups = self._units.scored_together
-        pairs = class_scores(labels, decisions.wrong, auc, weight, groups, decisions.losses)
-        return self._as_scores(pairs, decisions, nested)
+        check_is_fitted(self)
+        return at_prevalence(self, prevalence)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazy_for_dask
@@ -312,7 +295,7 @@ class Classifier(ScoredClassifier, SelectingModel):
         the decisions, which are those for a population with such classes, but probabilities are
         those of the classes as they are in the samples.
         """
-        outputs = self._outputs(self._checked_new_data(X))
+        outputs = self._outputs(X)
         return class_probabilities(self.calibrator_, outputs)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -332,24 +315,6 @@ class Classifier(ScoredClassifier, SelectingModel):
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
 
-    @property
-    def _rule(self) -> Rule:
-        """Rule of the decisions."""
-        return Rule(self.threshold_, self.calibrator_, self._tie)
-
-    def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
-        """Decisions on held-out outputs at the values chosen, and the area of `_area`."""
-        train, rule = np.flatnonzero(self.fit_weight_), self._rule
-        y = self.loo_.y[train]
-        if self._scored_in is None:
-            with blas_threads(len(train)):
-                left_out = self.left_out()
-                return held_out_decisions(left_out, self._units, weight, rule, y.shape)
-        units, outputs = self._scored_in
-        decided = Decided.of(np.arange(len(y)), outputs, rule)
-        area = area_within(HeldOut(y, outputs, weight), units, self._tie)
-        return Decisions.of([decided], class_indices(y)), area
-
     def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
         """Classes, index of each label, targets ±1; ValueError if unsuitable."""
         classes, labels, targets = encoded(y, weight)
@@ -367,25 +332,6 @@ class Classifier(ScoredClassifier, SelectingModel):
             as_calibration(self.calibration)
         check_threshold(self.threshold, self.calibration is not None)
 
-    def _loss_of(self, classes: AnyArray) -> Callable[[HeldOut, Array], HeldOutLoss]:
-        """`_loss`, for these classes."""
-        return partial(self._loss, positive_first=is_positive_first(self.pos_label, classes))
-
-    def _loss(self, loo: HeldOut, fit_weight: Array, positive_first: bool = False) -> HeldOutLoss:
-        """Loss of the threshold rule on held-out outputs, the threshold and the calibrator.
-
-        Probabilities are those of the classes as they are, whatever their weights. The threshold
-        of a probability is that of a calibrator with the weights of the fit: otherwise it would
-        undo them.
-        """
-        calibrator = weighted = None
-        if self.calibration is not None:
-            calibrator = weighted = fit_calibrator(loo, self.calibration)
-            if isinstance(self.threshold, Real) and self.class_weight is not None:
-                weighted = fit_calibrator(HeldOut(loo.y, loo.outputs, fit_weight), self.calibration)
-        cut, loss = threshold_and_loss(self.threshold, weighted, loo, positive_first)
-        return HeldOutLoss(loss, cut, calibrator)
-
     def _as_targets(self, y: AnyArray) -> Array:
         number = {label: k for k, label in enumerate(self.classes_.tolist())}
         unknown = sorted({label for label in y.tolist() if label not in number}, key=str)
@@ -396,20 +342,9 @@ class Classifier(ScoredClassifier, SelectingModel):
             )
         return class_targets(np.array([number[label] for label in y.tolist()]), len(number))
 
-    def _class_weight_of(self, factors: Array) -> dict[Any, float] | None:
-        """``class_weight`` that gives the classes these factors."""
+    def _weights_of_classes(self, fitted: Fitted) -> dict[str, Any]:
+        factors = weight_factors(fitted)
         if np.allclose(factors, factors[0], rtol=1e-12, atol=0):
-            return None
-        return dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))
-
-    def _set_given(self, fitted: dict[str, Any], rule_of: Any) -> None:
-        if rule_of is not None:
-            rule = {"threshold_": rule_of.threshold_, "calibrator_": rule_of.calibrator_}
-            self._set_fitted(**rule, **fitted)
-            return
-        y, outputs, weight = fitted["held_out_"]
-        held_out = HeldOut(y, with_ties(outputs, fitted["_tie"]), weight)
-        first = is_positive_first(self.pos_label, fitted["classes_"])
-        loss, threshold, calibrator = self._loss(held_out, fitted["fit_weight_"], first)
-        self._set_fitted(threshold_=threshold, calibrator_=calibrator, **fitted)
-        warn_of_missed_precision(self.threshold, loss)
+            return {"class_weight": None}
+        weights = dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))
+        return {"class_weight": weights}

@@ -27,7 +27,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms._words import one_line
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._fit_routing import all_parts, fit_arguments, ready
-from looms.estimators._folds import OUTER_FOLDS
+from looms.fitted._rows import OUTER_FOLDS
 from looms.folds import fold_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Kernel

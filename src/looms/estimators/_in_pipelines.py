@@ -9,8 +9,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
 from looms._typing import AnyArray, Array
-from looms.estimators._kernel_model import KernelModel
-from looms.estimators._scored import ScoredModel
+from looms.estimators._model import Model
 
 
 class Parts(NamedTuple):
@@ -26,15 +25,10 @@ class Parts(NamedTuple):
     last: Any
 
     @property
-    def kernel_model(self) -> KernelModel | None:
-        """The last estimator, or the ``model_`` inside it; None if it is not from looms.
-
-        NotFittedError if ``fit`` has yet to make it.
-        """
+    def kernel_model(self) -> Model | None:
+        """The last estimator; None if it is not from looms."""
         self.check_refitted()
-        is_ours = isinstance(self.last, ScoredModel)
-        fitted = self.last._kernel_model() if is_ours else getattr(self.last, "model_", None)
-        return fitted if isinstance(fitted, KernelModel) else None
+        return self.last if isinstance(self.last, Model) else None
 
     def check_refitted(self) -> None:
         """NotFittedError for a search without ``best_estimator_``."""
@@ -59,7 +53,7 @@ def parts_of(model: Any) -> Parts:
     return Parts([*steps, *((f"inner_{name}", step) for name, step in inner)], last)
 
 
-def kernel_model(model: Any) -> KernelModel:
+def kernel_model(model: Any) -> Model:
     """The looms estimator inside a pipeline or search, with its leave-one-out outputs.
 
     It has attributes that pipelines and searches do not pass on: ``loo_``, ``evaluate``,

@@ -29,12 +29,12 @@ from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._estimator_member import checked, fitted, predicted
 from looms.estimators._fit_routing import check_fit
-from looms.estimators._folds import OUTER_FOLDS, outer_folds, rows_at
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._regressor import INTERVALS
 from looms.estimators._targets import as_targets, check_numbers
 from looms.estimators._warnings import warn_of_order
+from looms.fitted._rows import OUTER_FOLDS, outer_folds, rows_at
+from looms.fitted._without_units import INTERVALS
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Function
@@ -277,7 +277,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         ends = np.empty((_num_samples(X), *residuals.shape[1:], 2))
         if not len(ends):
             return ends
-        tie = rounding(n) if self._closed is None else self._closed._tie
+        tie = rounding(n) if self._closed is None else self._closed.fitted_.tie
         error = tie * largest_of(self.held_out_.y)
         self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
         n_outputs = self.units_.n_units * (residuals.size // n)
@@ -293,7 +293,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
     def _outputs_without(self, X: Any) -> Array:
         """Predictions of new rows without each unit, (m, n_units, t)."""
         if self._closed is not None:
-            X = self._closed._checked_new_data(X)
+            X = self._closed._matrix(X)
             with blas_threads(len(self.held_out_.y)):
                 return self._closed.left_out().at(X, self.units_)
         return np.stack([predicted(one, X) for one in self.estimators_ or ()], axis=1)
@@ -360,5 +360,5 @@ def closed_form(estimator: Any, weight: Array) -> KernelRegressor | None:
 def _agree(predictions: Array, closed: KernelRegressor, X: Any, y: Array) -> bool:
     """True if a regressor's (n, t) predictions of the rows of its fit are the kernel model's."""
     y = targets_as_columns(y)
-    width = _EXACT * np.ptp(y, axis=0) + closed._tie * largest_of(y)
+    width = _EXACT * np.ptp(y, axis=0) + closed.fitted_.tie * largest_of(y)
     return bool((np.abs(predictions - targets_as_columns(closed.predict(X))) <= width).all())

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from looms._checks import check_count, check_flag, check_known
 from looms._classes import class_indices
@@ -19,9 +19,11 @@ from looms._words import one_line
 from looms.blocks import RowBlocks, as_blocks
 from looms.criteria import as_criterion
 from looms.estimators._encoding import class_weights
-from looms.estimators._folds import SHARE_IN_FOLDS, RowsOfFit
+from looms.estimators._folds import SHARE_IN_FOLDS
+from looms.estimators._model import Model
 from looms.estimators._search import Search
-from looms.estimators._selecting import SelectingModel
+from looms.fitted._fitted import Fitted
+from looms.fitted._rows import Rows
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel, is_estimator
 from looms.kernels._samples import Samples, center_of, check_scale
@@ -121,7 +123,7 @@ class LeastSquares:
         rows = _OF_ALL_ROWS * n + _OF_SOME_ROWS * min(n, _ROWS_OF_SEARCH)
         return rows * size**2 + _OF_NUMBER * (m == "auto")
 
-    def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
+    def tried_on(self, rows: Rows, X: Matrix | RowBlocks, **options: Any) -> Tried:
         model, y, m = self.model, rows.own(rows.targets), self.landmarks_for(X)
         search = model._options
 
@@ -207,7 +209,7 @@ class SupportVectors:
     def operations_for(self, X: Matrix | RowBlocks) -> float:
         return (1.0 if self.model.mu is None else 1.0 / 50) * _OF_PATHS * float(X.shape[0]) ** 3
 
-    def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
+    def tried_on(self, rows: Rows, X: Matrix | RowBlocks, **options: Any) -> Tried:
         model, search, zeta = self.model, self.model._options, options["sample_weight"]
         del options["fit_intercept"]
         options["sample_weight"] = zeta * (len(zeta) / zeta.sum())
@@ -223,7 +225,7 @@ class SupportVectors:
         return Tried(model.kernel, options["criterion"], objective, searched)
 
 
-class OneKernel(SelectingModel):
+class OneKernel(Model):
     """Base class of the models with one kernel, whose values are tuned or given."""
 
     kernel: Any
@@ -255,7 +257,7 @@ class OneKernel(SelectingModel):
         """True for the squared loss, unless the kernel matrix is given."""
         return self.loss == "squared" and not as_kernel(self.kernel).pairwise
 
-    def _tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
+    def _tried_on(self, rows: Rows, X: Matrix | RowBlocks, **options: Any) -> Tried:
         """The candidate on the rows of a fit; ``X`` are those that take part."""
         problem = self._problem
         options["criterion"] = self._options.criterion or problem.criterion
@@ -275,9 +277,9 @@ class OneKernel(SelectingModel):
         model: Self = clone(self).set_params(search=few)
         return model
 
-    def _selection_weight(self, rows: RowsOfFit) -> Array:
+    def _selection_weight(self, rows: Rows) -> Array:
         given, same = self._options.class_weight, "same"
-        if not rows.classes or (isinstance(given, str) and given == same):
+        if not rows.outcome.decides or (isinstance(given, str) and given == same):
             return rows.selection_weight
         labels, classes = class_indices(rows.targets), np.unique(rows.y)
         name = "class_weight of the search"
@@ -312,11 +314,7 @@ class OneKernel(SelectingModel):
         self._options.check()
         problem.check(self._options, classes)
 
-    def _given_as(self, fitted: dict[str, Any], factors: Array) -> Self:
-        (member,) = fitted["members_"]
-        values = {"kernel": member.kernel, "mu": member.mu, "cv": None}
-        values["fit_intercept"] = self.fit_intercept_  # as fitted, whatever was set since
-        if is_classifier(self):
-            values["class_weight"] = self._class_weight_of(factors)
-        model: Self = clone(self).set_params(**values)
-        return model
+    def _values_of(self, fitted: Fitted) -> dict[str, Any]:
+        (member,) = fitted.members
+        values = {"kernel": member.kernel, "mu": member.mu, "fit_intercept": fitted.fit_intercept}
+        return super()._values_of(fitted) | values  # as fitted, whatever was set since

@@ -17,7 +17,6 @@ from looms._typing import AnyArray, Array
 from looms.calibration._coupling import at_prevalence as moved
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._scored import ScoredModel
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
@@ -118,14 +117,13 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
         given = self.training_prevalence
         if given is not None:
             return _shares("training_prevalence", given, self.classes_, None)
-        own = getattr(parts_of(self.classifier).last, "_kernel_model", None)
-        if own is None:
+        fitted = getattr(parts_of(self.classifier).last, "fitted_", None)
+        if fitted is None:
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "record the shares of the classes that its probabilities refer to."
             )
-        model = own()
-        totals = np.bincount(class_indices(model.loo_.y), weights=model.loo_.sample_weight)
+        totals = np.bincount(class_indices(fitted.rows.targets), weights=fitted.rows.weight)
         return np.asarray(totals / totals.sum())
 
     @property
@@ -186,27 +184,6 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
             Members of ``classes_``.
         """
         return np.asarray(self.classes_[class_indices(self.decision_function(X))])
-
-
-class ScoredClassifier(KnownTargets, ClassifierMixin, ScoredModel):  # type: ignore[misc]
-    """Base class of the classifiers with scores from held-out predictions."""
-
-    def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
-        """The model for a population in which classes have other shares.
-
-        Parameters
-        ----------
-        prevalence : dict
-            Share of each class, or of some: the others have the rest, in their training
-            proportions.
-
-        Returns
-        -------
-        model : PrevalenceClassifier
-            Fitted, with probabilities and decisions at these shares.
-        """
-        check_is_fitted(self)
-        return at_prevalence(self, prevalence)
 
 
 def _shares(name: str, given: Any, classes: AnyArray, training: Array | None) -> Array:

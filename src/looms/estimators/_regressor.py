@@ -5,37 +5,26 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
-from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms.blocks import as_blocks
-from looms.conformal import jackknife_minmax, jackknife_plus
-from looms.conformal._jackknife import required_rank
-from looms.conformal._local_scale import LocalScale
-from looms.criteria import PRESS
 from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
-from looms.estimators._folds import RowsOfFit
-from looms.estimators._scored import ScoredRegressor
-from looms.estimators._selecting import SelectingModel
+from looms.estimators._known_targets import KnownTargets
+from looms.estimators._model import Model
 from looms.estimators._targets import as_targets, check_numbers
 from looms.estimators._warnings import warn_of_order, warn_of_search
-from looms.held_out import HeldOut
-from looms.kernels._samples import training_rows
-from looms.lssvm.conditioning import largest_of
-from looms.lssvm.fit import cross_of
-from looms.selection._candidates import HeldOutLoss
-
-#: Intervals from residuals and the outputs of the models without each row.
-INTERVALS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
-METHODS = (*INTERVALS, "scaled")
+from looms.fitted._outcome import Numbers
+from looms.fitted._rows import Rows
+from looms.fitted._without_units import METHODS, check_intervals, intervals
 
 
-class Regressor(ScoredRegressor, SelectingModel):
-    """Base class of the kernel regressors."""
+class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
+    """Base class of the regressors."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -77,12 +66,10 @@ class Regressor(ScoredRegressor, SelectingModel):
         warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
         X, targets, weight = self._validated(X, y, sample_weight)
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
-        rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, _squared_error)
-        with blas_threads(len(rows.train)):
-            selection = self._selection_on(rows, watcher)
-        self._set_fitted(_unfitted=self._for_evaluation(selection), **selection.attributes())
+        rows = Rows(X, targets, weight, weight, weight, groups, Numbers())
+        self._set_fitted(self._fit_on(rows, watcher))
         watcher.ends()
-        warn_of_search(selection.choice, targets)
+        warn_of_search(self.fitted_.selection, targets)
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -105,7 +92,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             In units of the training targets.
         """
-        return self._outputs(self._checked_new_data(X))
+        return self.fitted_.predicted(self._outputs(X))
 
     def predict_interval(
         self, X: Any, confidence_level: float = 0.9, method: str = "plus"
@@ -187,68 +174,14 @@ class Regressor(ScoredRegressor, SelectingModel):
         >>> float(np.mean((lower <= y[200:]) & (y[200:] <= upper)))
         0.89
         """
-        X = self._checked_new_data(X)
-        self._check_intervals(confidence_level, method)
-        asking = "predict_interval"
-        r, tie, blocks = self._models_without_rows(X, asking, chosen=method != "scaled")
-        error = tie * largest_of(self.loo_.y[self.fit_weight_ > 0])
-        ends = np.empty((X.shape[0], *r.shape[1:], 2))
-        if method == "scaled":
-            for rows, F in blocks:
-                some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
-                scales = self._scales(some, F.shape)
-                ends[rows] = jackknife_plus(r, F, confidence_level, rounding_error=error, **scales)
-            return ends
-        for rows, F in blocks:
-            ends[rows] = INTERVALS[method](r, F, confidence_level, rounding_error=error)
-        return ends
-
-    def _check_intervals(self, confidence_level: float, method: str) -> None:
-        """ValueError for intervals that the rows of the fit cannot give."""
+        check_is_fitted(self)
         check_known(method, "method", METHODS)
-        required_rank(confidence_level, int(np.count_nonzero(self.fit_weight_)))
-        n_units = self._units.draws.n_units
-        if method == "scaled" and self._closed is None:
-            raise ValueError("method='scaled' needs a kernel, to find the nearest rows.")
-        if method == "scaled" and n_units < 3:
-            word = "groups" if self._units.grouped else "samples"
-            raise ValueError(
-                f"method='scaled' needs three {word} of non-zero weight, got {n_units}."
-            )
-
-    def _by_repetition(self) -> Array:
-        train, units = np.flatnonzero(self.fit_weight_), self._units
-        if units.shape[0] == 1:
-            return self.held_out_.outputs[None, train]
-        with blas_threads(len(train)):
-            outputs = self.left_out().outputs(units)
-        return outputs.reshape(len(outputs), *self.loo_.y[train].shape)
-
-    def _scales(self, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array]:
-        """Scale of the noise under each leave-one-out model, at the rows of the fit and new ones.
-
-        Near are rows in the space of the kernel, of a stack that of its largest member. Of a stack
-        with members that have no kernel it is the scale of the noise about its kernels.
-        """
-        train, units, closed = np.flatnonzero(self.fit_weight_), self._units.draws, self._closed
-        assert closed is not None
-        (number,) = units.number
-        X_fit = training_rows(self._kept_rows(), train, self._pairwise)
-        cross = cross_of(closed.kernel_, X_fit)
-        cached: list[LocalScale] | None = vars(self).get("_local_scales")
-        if cached is None:
-            left_out = closed.left_out()
-            R = np.empty((units.n_units, *left_out.y.shape))
-            with blas_threads(len(train)):
-                for ids, F in left_out.everywhere(units, inner=units):
-                    R[ids] = left_out.y - F
-                K = cross(X_fit)
-            each = (np.ascontiguousarray(residuals.T) for residuals in np.moveaxis(R, 2, 0))
-            cached = self._local_scales = [LocalScale(r, K, number) for r in each]
-        K = cross(X[:, train] if self._pairwise else X)
-        loo = np.stack([scale.loo for scale in cached], axis=-1)
-        new = np.stack([scale.at(K)[:, number] for scale in cached], axis=-1)
-        return {"loo_scales": loo.reshape(shape[1:]), "scales": new.reshape(shape)}
+        check_intervals(self.fitted_, confidence_level, method)
+        models = self._models_without("predict_interval")
+        if method == "scaled":
+            models = self._models_of_fit()
+        X = self._checked_table(X) if models.of_tables else self._matrix(X)
+        return intervals(self.fitted_, models, X, confidence_level, method)
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
@@ -261,15 +194,10 @@ class Regressor(ScoredRegressor, SelectingModel):
         return X, np.asarray(y, dtype=np.float64), weight
 
     def _as_targets(self, y: Array) -> Array:
-        if y.shape[1:] != self.loo_.y.shape[1:]:
+        expected = self.fitted_.rows.targets.shape
+        if y.shape[1:] != expected[1:]:
             raise ValueError(
-                f"y must have rows like the targets of the fit, of shape {self.loo_.y.shape}, but "
+                f"y must have rows like the targets of the fit, of shape {expected}, but "
                 f"has shape {y.shape}."
             )
         return y
-
-
-def _squared_error(held_out: HeldOut, fit_weight: Array) -> HeldOutLoss:
-    """Mean squared error, by which candidates are compared."""
-    with np.errstate(over="ignore", invalid="ignore"):  # squares of enormous targets
-        return HeldOutLoss(PRESS().evaluate(*held_out).value)

@@ -7,31 +7,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
-from looms._classes import class_factors, class_indices, with_ties
+from looms._classes import class_indices
 from looms._scores import class_baselines
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
 from looms.calibration._calibrators import Calibrator, class_probabilities
 from looms.estimators._estimator_member import EstimatorMember
-from looms.estimators._folds import (
-    OUTER_FOLDS,
-    RowsOfFit,
-    folds_or_units,
-    predicted_without,
-    tuned_without,
-    unfitted,
-)
-from looms.estimators._kernel_model import fitted_model, sum_of
+from looms.estimators._folds import predicted_without, tuned_without, unfitted
 from looms.estimators._warnings import warn_of_no_stack
+from looms.fitted._fitted import Fitted, Selected, sum_of
+from looms.fitted._rows import OUTER_FOLDS, Rows, folds_or_units
 from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.fit import Fit, Member
-from looms.selection._candidates import Candidate, Candidates, Choice, HeldOutLoss
+from looms.selection._candidates import Candidates, Choice, HeldOutLoss
 from looms.selection._decisions import Rule
 from looms.selection._nested import Nested
 from looms.selection._stack import stacking_weights, weight_of_best
@@ -62,22 +55,19 @@ class TunedInFolds:
     ties: tuple[float, ...]
 
     @classmethod
-    def of(cls, models: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
+    def of(cls, models: Sequence[Fitted], outer: Units, rows: Rows) -> TunedInFolds:
         """From models in the order of the folds."""
 
-        def tied(f: Array, tie: float) -> Array:
-            return with_ties(f, tie) if rows.classes else f
-
+        tied, m = rows.outcome.tied, len(rows.train)
         outputs = predicted_without(
-            models, outer, rows, lambda one, X: tied(one._outputs(X), one._tie)
+            models, outer, rows, lambda model, X: tied(model.outputs(X), model.tie)
         )
-        m = len(rows.train)
         members = [
-            tuple(member.among(np.delete(np.arange(m), left), m) for member in model.members_)
+            tuple(member.among(np.delete(np.arange(m), left), m) for member in model.members)
             for left, model in zip(outer, models, strict=True)
         ]
-        own = tuple(tied(one.held_out_.outputs, one._tie) for one in models)
-        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in models))
+        own = tuple(tied(model.held_out.outputs, model.tie) for model in models)
+        return cls(outer, outputs, own, tuple(members), tuple(model.tie for model in models))
 
     @classmethod
     def of_estimator(cls, fit: Fit, outer: Units) -> TunedInFolds:
@@ -116,7 +106,7 @@ class TunedInFolds:
         ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
         return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
 
-    def rules(self, y: Array, rows: RowsOfFit) -> list[Rule]:
+    def rules(self, y: Array, rows: Rows) -> list[Rule]:
         """Threshold and calibrator of each fold, by the model's own held-out outputs, and its tie.
 
         Outputs of the other folds' models may be on another scale, a hundred times as large. The
@@ -125,14 +115,14 @@ class TunedInFolds:
         rules = []
         stays = self.outer.stays(np.arange(self.outer.n_units))
         for rest, own, tie in zip(map(np.flatnonzero, stays), self.own, self.ties, strict=True):
-            factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
+            factor = rows.outcome.factors(y, rows.own(rows.weight), rest)
             loss = rows.loss(HeldOut(y[rest], own), rest, factor)
             rules.append(Rule(loss.threshold, loss.calibrator, tie))
         return rules
 
     def nested(
         self,
-        rows: RowsOfFit,
+        rows: Rows,
         y: Array,
         rules: Sequence[Rule] | None,
         *,
@@ -153,68 +143,46 @@ class Selection:
     rows : of the fit.
     units : rows that the criterion held out together, of those that take part.
     choice : candidates and their models.
-    fit_intercept : of the models.
-    searched : whether something was tuned or selected; all values were given if not.
     in_folds : predictions by candidates that were tuned without the row, compared or stacked by
         the others; held-out outputs are theirs. None if no folds compared them.
-    for_folds : the candidates as they are fitted without a fold of an evaluation.
-    seconds : that model selection took.
     """
 
-    rows: RowsOfFit
+    rows: Rows
     units: Units
     choice: Choice
-    fit_intercept: bool
-    searched: bool
     in_folds: Nested | None = None
-    for_folds: Sequence[Any] = ()
-    seconds: float = 0.0
 
-    def attributes(self) -> dict[str, Any]:
-        """Fitted attributes of the model on the samples of positive weight."""
-        rows, choice, nested = self.rows, self.choice, self.in_folds
-        train, by_folds = rows.train, None
-        shares, fits = zip(*self._summed, strict=True)
-        fitted = fitted_model(rows.X, rows.weight, rows.targets, shares, fits)
-        if nested is not None:
-            outputs = fitted["loo_"].outputs.copy()
-            outputs[train] = nested.held_out.outputs
-            fitted["held_out_"] = HeldOut(rows.targets, outputs, rows.weight)
-            by_folds = nested.units.spread(train, rows.groups)
-        if self.searched:
-            fitted |= {
-                "candidates_": Candidates(choice.candidates),
-                "best_index_": choice.index,
-                "cv_results_": candidates_table(choice.candidates),
-                "selection_": choice.tuning,
-                "n_iter_": max(1, choice.tuning.n_iterations),
-            }
-        return fitted | {
-            "units_": self.units.spread(train, rows.groups),
-            "candidate_weights_": choice.weights,
-            "choice_units_": by_folds,
-            "selection_weight_": rows.selection_weight,
-            "_in_folds": nested,
-            "_fit_seconds": self.seconds,
-            "_outer_seed": rows.seed,
-            "_grouped": rows.grouped,
-            "_scored_in": self._scored_in() if rows.classes else None,
-            "_best_closed": self._best_closed,
-        }
+    def fitted(self, fit_intercept: bool, searched: bool, **others: Any) -> Fitted:
+        """The fitted model; ``searched`` is false if all values were given."""
+        choice, summed = self.choice, self._summed
+        selection = None
+        if searched:
+            record = Candidates(choice.candidates), choice.index, choice.weights, choice.tuning
+            selection = Selected(*record, self._best_closed)
+        return Fitted.of(
+            self.rows,
+            self.units,
+            summed,
+            fit_intercept,
+            Rule(choice.loss.threshold, choice.loss.calibrator, 0.0),
+            selection=selection,
+            in_folds=self.in_folds,
+            loss=choice.loss.value,
+            blocks_scored_in=self._blocks_scored_in(fit_intercept),
+            **others,
+        )
 
     @property
     def _best_closed(self) -> Member | None:
         """The best candidate in closed form, if no member of the model is."""
         if any(fit.member.closed for _, fit in self._summed):
             return None
-        of_all = zip(self.choice.candidates, self.choice.models, strict=True)
-        closed = [
-            (one.loss, k) for k, (one, (_, fit)) in enumerate(of_all) if fit and fit.member.closed
-        ]
-        if not closed:
+        fits = self.choice.fits
+        losses = {k: self.choice.candidates[k].loss for k, fit in fits.items() if fit.member.closed}
+        if not losses:
             return None
-        train, n = self.rows.train, len(self.rows.weight)
-        return self.choice.fits[min(closed)[1]].member.among(train, n)
+        best = min(losses, key=losses.__getitem__)
+        return fits[best].member.among(self.rows.train, len(self.rows.weight))
 
     @property
     def _summed(self) -> list[tuple[float, Fit]]:
@@ -222,41 +190,37 @@ class Selection:
         choice = self.choice
         if choice.weights is None:
             return [(1.0, choice.fit)]
-        pairs = zip(choice.weights.tolist(), choice.models, strict=True)
-        return [(share, fit) for share, (_, fit) in pairs if share and fit is not None]
+        return [(w, choice.fits[k]) for k, w in enumerate(choice.weights.tolist()) if w]
 
-    def _scored_in(self) -> tuple[Units, Array] | None:
-        """Units, and outputs without them, that decisions are scored by; None if by `units`.
+    def _blocks_scored_in(self, fit_intercept: bool) -> tuple[Units, Array] | None:
+        """Units, and outputs without them, that decisions on rows in blocks are scored by.
 
-        Rows in blocks are scored while they are at hand, by the folds of the criterion. If it held
-        out rows or groups, which cannot be compared under one model, these are ten folds, unless
-        a class has too few rows for that, or the model without some fold cannot be fitted.
+        They are scored while they are at hand, by the folds of the criterion. If it held out rows
+        or groups, which cannot be compared under one model, these are ten folds, unless a class has
+        too few rows for that, or the model without some fold cannot be fitted.
         """
-        fit, summed = self.choice.fit, self._summed
-        if self.in_folds is not None:
-            return self.in_folds.units, self.in_folds.held_out.outputs
-        outputs = np.sum([w * one.mean_held_out.outputs for w, one in summed], axis=0)
-        opened = next((one for _, one in summed if not one.member.closed), None)
-        if opened is not None:
-            return opened.units, outputs
-        if not isinstance(self.rows.X, RowBlocks):
+        rows, fit, summed, units = self.rows, self.choice.fit, self._summed, self.units
+        stratified = rows.outcome.stratified
+        if not (stratified and isinstance(rows.X, RowBlocks)) or self.in_folds is not None:
             return None
-        known, tens = (self.units, outputs), self.units
-        if not self.units.in_folds:
-            tens = folds_or_units(class_indices(fit.loo.y), self.units, True, OUTER_FOLDS)
-        if tens is self.units:
+        if not all(fit.member.closed for _, fit in summed):
+            return None
+        known = units, np.sum([w * one.mean_held_out.outputs for w, one in summed], axis=0)
+        if units.in_folds:
             return known
-        X = training_rows(self.rows.X, self.rows.train, pairwise=False)
-        y, zeta = fit.loo.y, fit.loo.sample_weight
-        each = [one.member.left_out(X, y, zeta, self.fit_intercept) for _, one in summed]
-        left_out = sum_of([w for w, _ in summed], each)
+        tens = folds_or_units(class_indices(fit.loo.y), units, stratified, OUTER_FOLDS)
+        if tens is units:
+            return known
+        X = training_rows(rows.X, rows.train, pairwise=False)
+        data = X, fit.loo.y, fit.loo.sample_weight, fit_intercept
+        left_out = sum_of([w for w, _ in summed], [one.member.left_out(*data) for _, one in summed])
         try:
             return tens, left_out.outputs(tens)[0].reshape(fit.loo.y.shape)
         except NotPositiveDefiniteError:
             return known
 
 
-def choice_folds(model: Any, rows: RowsOfFit, units: Units) -> Units | None:
+def choice_folds(model: Any, rows: Rows, units: Units) -> Units | None:
     """Folds that several candidates are compared in; None of many rows, or if they cannot be made.
 
     On many rows tuning hardly leaves a trace.
@@ -285,7 +249,10 @@ def combined_in_folds(
         return selection
     cv = model.cv if is_number_of_folds(model.cv) else None  # units take its place
     closed = [k for k, fit in fits.items() if fit.member.closed]
-    alone = [unfitted(model, candidates=[candidates[k]], combine="best", cv=cv) for k in closed]
+    alone = [
+        unfitted(model, candidates=[candidates[k]], combine="best", cv=cv, **model._as_given)
+        for k in closed
+    ]
     tuned = tuned_without(model, alone, outer, rows, model.cv, selection.units)
     models = dict(zip(closed, tuned, strict=True))
     in_folds = [
@@ -301,7 +268,7 @@ def combined_in_folds(
     stack = TunedInFolds.stacked(in_folds, np.array(of_folds)[:, [*fits]])
     of_fit = sum(weights[k] * fit.decided.outputs for k, fit in fits.items())
     loss = _loss_with_rule_for(HeldOut(y, of_fit), HeldOut(y, stack.outputs), rows)
-    rules = stack.rules(y, rows) if rows.classes else None
+    rules = stack.rules(y, rows) if rows.outcome.stratified else None
     nested = stack.nested(rows, y, rules, whole=False)
     combined = choice.combined(weights, losses, loss, stacked=model._stacks)
     return replace(selection, choice=combined, in_folds=nested)
@@ -333,8 +300,8 @@ def _compared(
     choice, rows = selection.choice, selection.rows
     evaluated = [*choice.fits]
     y, factor = choice.fit.loo.y, np.ones(len(some))
-    if rows.classes and rows.weighs:
-        factor = class_factors(class_indices(y), rows.own(rows.weight), some)
+    if rows.weighs:
+        factor = rows.outcome.factors(y, rows.own(rows.weight), some)
     y, outputs = y[some], outputs[:, some]
     of_some = np.array([rows.loss(HeldOut(y, f), some, factor).value for f in outputs])
     weights, losses = np.zeros(len(choice.models)), np.full(len(choice.models), np.inf)
@@ -350,7 +317,7 @@ def _compared(
     return weights, losses
 
 
-def _loss_with_rule_for(of_fit: HeldOut, in_folds: HeldOut, rows: RowsOfFit) -> HeldOutLoss:
+def _loss_with_rule_for(of_fit: HeldOut, in_folds: HeldOut, rows: Rows) -> HeldOutLoss:
     """Loss of outputs in folds, with their threshold and calibrator if these suit the fit.
 
     Models without a fold may be tuned to hardly any output, above all of noise: a calibrator of
@@ -372,21 +339,3 @@ def _worse_than_shares(calibrator: Calibrator, held_out: HeldOut, weight: Array)
     with np.errstate(divide="ignore"):
         loss = -np.average(np.log(p), weights=weight)
     return bool(loss > class_baselines(labels, weight)["log_loss"])
-
-
-def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
-    """``cv_results_``: a row for each candidate, a column for each hyper-parameter."""
-    losses = np.array([candidate.loss for candidate in candidates])
-    params = [candidate.params for candidate in candidates]
-    kernels = [one.kernel for one in candidates if not is_estimator(one.kernel)]
-    of_features = {h.name for k in kernels for h in k.hyperparameters if h.feature is not None}
-    names = dict.fromkeys(name for row in params for name in row if name not in of_features)
-    return {
-        "kernel": [candidate.kernel_name for candidate in candidates],
-        "criterion": [str(candidate.criterion) for candidate in candidates],
-        **{f"param_{name}": np.array([row.get(name, np.nan) for row in params]) for name in names},
-        "params": params,
-        "held_out_loss": losses,
-        "rank_held_out_loss": rankdata(losses, method="min").astype(int),
-        "seconds": np.array([candidate.seconds for candidate in candidates]),
-    }

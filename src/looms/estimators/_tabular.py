@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from copy import copy
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
-from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
+from sklearn.utils import Tags, _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import as_table, check_known, without_index
+from looms._checks import as_table, check_known, one_or_many, without_index
 from looms._classes import class_indices
 from looms._threads import openmp_threads
-from looms._typing import AnyArray, Array, Matrix
-from looms.estimators._base import checked_sample_weight
-from looms.estimators._callbacks import CallbackSupportMixin, tell
-from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
-from looms.estimators._certificate import Certificate
-from looms.estimators._folds import (
-    RowsOfFit,
-    as_rest_of,
-    predicted_without,
-    rows_at,
-    tuned_in_outer_folds,
-    unfitted,
-)
-from looms.estimators._scored import ScoredModel
+from looms._typing import Array, Matrix
+from looms._words import one_line
+from looms.blocks import RowBlocks
+from looms.estimators._base import checked_sample_weight, name_of
+from looms.estimators._callbacks import tell
+from looms.estimators._folds import unfitted
+from looms.estimators._kernel_classifier import KernelClassifier
+from looms.estimators._kernel_regressor import KernelRegressor
+from looms.estimators._model import Model, of_fitted
+from looms.estimators._selection import Selection
 from looms.estimators._targets import as_targets
+from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.estimators._warnings import (
-    kept_warnings,
     warn_of_columns,
     warn_of_groups,
     warn_of_order,
@@ -39,12 +35,12 @@ from looms.estimators._warnings import (
     warn_of_unlike,
     warnings_are_kept,
 )
+from looms.fitted._fitted import Fitted, prepared
 from looms.folds import group_numbers, is_grouped
-from looms.held_out import HeldOut
-from looms.lssvm.fit import Member
-from looms.scores import Scores
-from looms.selection._candidates import Candidate
-from looms.selection._nested import Nested
+from looms.kernels import Ranked
+from looms.kernels._names import as_kernel, is_estimator
+from looms.lssvm.fit import LandmarkMember
+from looms.selection._stack import COMBINATIONS
 from looms.tables import TablePreprocessor
 from looms.tables._cells import Marks, is_written
 from looms.tables._columns import marks_in
@@ -57,235 +53,121 @@ from looms.tables._preprocessor import (
 from looms.tables._remarks import remark_on_time, sentence
 from looms.tables._telltales import telltales
 from looms.tables._unlike import Unlike
-from looms.units import Units
+
+#: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
+#: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
+AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
+#: Boosted trees stand beside them from so many rows on: a stack of 460 or 500 rows has 0.988 × the
+#: error, of fewer 0.997. From 1000 rows on "rbf" gains nothing beside them and is left out; the
+#: stack has 0.967 × the error of the four kernels with 2000 rows, and 0.962 × with all of up to
+#: 6700 [benchmarks/tables/README.md].
+ROWS_OF_TREES, ROWS_WITHOUT_RBF = 400, 1000
+BESIDE_TREES = ("linear", "ranked_laplacian", "weighted_matern12")
+#: Kernels beside trees beyond so many rows: the search of the third takes minutes.
+MANY_ROWS, BESIDE_MANY = 100_000, ("linear", "ranked_laplacian")
 
 
-def of_model(name: str, doc: str) -> Any:
-    """Property of a model of a table: an attribute of its ``model_``."""
-    return property(lambda table: getattr(table.model_, name), doc=doc)
-
-
-def _of_selection(name: str, doc: str) -> Any:
-    """The same, of a selection that there was."""
-
-    def value(table: Any) -> Any:
-        check_is_fitted(table)
-        try:
-            return vars(table.model_)[name]
-        except KeyError:
-            raise AttributeError(
-                f"This {type(table).__name__} has no {name}, since nothing was selected: its "
-                "values were given, or rows were removed or added after the fit."
-            ) from None
-
-    return property(value, doc=doc)
-
-
-class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
-    """Base class of the models of tables: the columns, and the model that is fitted to them."""
+class Tabular(Model):
+    """Base class of the models of tables: several candidates on columns that are prepared."""
 
     candidates: Any
     combine: str
-    cv: Any
     preprocess: Any
-    n_jobs: int | None
-    verbose: int
-    random_state: Any
-    #: Fitted transformer of the columns; None if they are taken as they are.
-    preprocessor_: Any
-    #: Fitted to the prepared columns.
-    model_: CandidatesClassifier | CandidatesRegressor
-    #: Rows of the fit as they were passed, for `evaluate`; neither copied nor saved.
-    _table: Any = None
-    #: Of a model without a fold: distances of targets from outputs, for the rows of the fold.
-    _distances: Array | None = None
-    _made_again = (*ScoredModel._made_again, "_table")
-    #: Class of the model of the prepared columns.
-    _of_columns: ClassVar[type[Candidates]]
+    #: Class of a candidate that is named by its kernel.
+    _model: ClassVar[type[KernelClassifier | KernelRegressor]]
+    #: Boosted trees that "auto" has beside kernels.
+    _trees: ClassVar[type[BoostedTreesClassifier | BoostedTreesRegressor]]
+    #: Of all candidates with a kernel.
+    fit_intercept = True
+    _as_given: ClassVar[dict[str, Any]] = {"preprocess": None}
+
+    preprocessor_: Any = of_fitted(
+        lambda fitted: fitted.columns,
+        "Fitted transformer of the columns; None if they are taken as they are.",
+    )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        prepares = self.preprocess is not None
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = prepares
-        tags.input_tags.string = prepares
-        tags.input_tags.categorical = prepares
-        tags.input_tags.pairwise = not prepares and get_tags(self._model()).input_tags.pairwise
+        tags.input_tags.allow_nan = self._prepares
+        tags.input_tags.string = self._prepares
+        tags.input_tags.categorical = self._prepares
+        tags.input_tags.pairwise &= not self._prepares
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "model_" in vars(self)
+    @property
+    def _prepares(self) -> bool:
+        return self.preprocess is not None
 
     @property
-    def n_features_in_(self) -> int:
-        """Number of columns of the table."""
-        return int(self._first.n_features_in_)
+    def _names_of_features(self) -> Any:
+        return None if self._prepares else super()._names_of_features
 
     @property
-    def feature_names_in_(self) -> AnyArray:
-        """Names of the columns of the table, as text."""
-        return np.asarray(self._first.feature_names_in_)
+    def _candidates(self) -> list[Any]:
+        given = list(AUTO_KERNELS) if self._is_auto else one_or_many(self.candidates)
+        return [one if is_estimator(one) else self._model(one) for one in given]
 
-    @property
-    def _first(self) -> Any:
-        """What takes the rows first."""
-        check_is_fitted(self)
-        return self.model_ if self.preprocessor_ is None else self.preprocessor_
+    def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
+        """The candidates; those of "auto" depend on the rows. Ranks and trees need a dense matrix.
 
-    members_: tuple[Member, ...] = of_model(
-        "members_",
-        "Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``.",
-    )
-    candidates_: list[Candidate] = _of_selection(
-        "candidates_", "All candidates in the order in which they were tried."
-    )
-    cv_results_: dict[str, Any] = _of_selection("cv_results_", "Table of the candidates.")
-    candidate_weights_: Array | None = of_model(
-        "candidate_weights_", "Weights of the candidates in a stack; None if none was made."
-    )
-    best_index_: int = _of_selection(
-        "best_index_", "Candidate that was selected, or has the largest weight."
-    )
-    units_: Units = of_model("units_", "Rows that were held out together.")
-    _in_folds = of_model("_in_folds", "As of the model of the columns.")
-    _tuned_before = of_model("_tuned_before", "As of the model of the columns.")
-
-    def certify(self, n_rows: int = 3) -> Certificate:
-        """Comparison of the model of the prepared columns with refits.
-
-        Parameters
-        ----------
-        n_rows : int, default=3
-            Number of rows to hold out.
-
-        Returns
-        -------
-        certificate : Certificate
-            As of `KernelClassifier.certify`, for the same preparation of the columns.
+        Of many sparse rows, or rows in blocks, they are the first two.
         """
-        check_is_fitted(self)
-        return self.model_.certify(n_rows)
+        tried, n = self._candidates, X.shape[0]
+        if not self._is_auto:
+            return tried
+        if not isinstance(X, np.ndarray):
+            some = tried[:2] if n > MANY_ROWS else tried
+            return [one for one in some if not isinstance(as_kernel(one.kernel), Ranked)]
+        if n < ROWS_OF_TREES:
+            return tried
+        if n >= ROWS_WITHOUT_RBF:
+            tried = [self._model(one) for one in (BESIDE_TREES if n <= MANY_ROWS else BESIDE_MANY)]
+        return [*tried, self._trees()]
 
-    def without(self, rows: Any, certify: bool = True) -> Self:
-        """The model without some rows, exactly, with the same columns and hyper-parameters.
+    def _recipe(self, selection: Selection, candidates: Sequence[Any]) -> Any:
+        """Several candidates are those of the fit, also those of "auto" with fewer rows.
 
-        Parameters
-        ----------
-        rows : array-like of int, or of bool of shape (n_samples,)
-            Indices of the rows to remove, from 0, or a mask of them.
-        certify : bool, default=True
-            Whether to compare the outputs of three rows with a refit without the three.
-
-        Returns
-        -------
-        model : object
-            A new model; this one does not change. The preparation of the columns stays that of all
-            rows.
+        They are on as many landmarks, the search for whose number takes most of the time.
         """
-        check_is_fitted(self)
-        return self._of(self.model_.without(rows, certify))
+        tried = list(candidates)
+        if len(tried) < 2:
+            return unfitted(self)
+        for k, fit in selection.choice.fits.items():
+            if isinstance(fit.member, LandmarkMember):
+                tried[k] = clone(tried[k]).set_params(n_landmarks=len(fit.member.landmarks))
+        return unfitted(self, candidates=tried)
 
     @property
-    def _is_plain(self) -> bool:
-        """True if the model is fitted to the rows and targets as they are."""
-        return self.preprocessor_ is None
+    def _is_auto(self) -> bool:
+        return isinstance(self.candidates, str) and self.candidates == "auto"
 
     @property
-    def _was_tuned(self) -> bool:
-        return self.model_._was_tuned
+    def _stacks(self) -> bool:
+        return self.combine == "stack"
 
-    def _keep_models(self, scores: Scores) -> None:
-        if scores is self._own_scores:
-            self.model_.evaluate(nested=False)
-        elif self._is_plain:
-            self.model_._keep_models(scores)
-
-    def _anew(self, method: str) -> Nested | None:
-        """Models that were fitted anew without each fold; None if ``model_`` has them."""
-        if self._is_plain or self.model_._nested_scores:
-            return None
-        scores = self._evaluation(method)
-        return scores._nested if scores is self._nested_scores else None
-
-    @property
-    def _columns_anew(self) -> bool:
-        by_model = self._is_plain or self.model_._nested_scores is not None
-        return self._nested_scores is not None and not by_model
-
-    def _nested_anew(self) -> Scores:
-        if not self._is_plain:
-            return super()._nested_anew()
-        self._nested_scores = self.model_._nested_anew()
-        return self._nested_scores
-
-    def _chosen_anew(self) -> Nested:
-        """By models that are fitted anew without each fold, their columns prepared anew."""
-        if self._table is None:
+    def _check_parameters(self) -> None:
+        several = isinstance(self.candidates, (str, list, tuple)) and self.candidates
+        given = one_or_many(self.candidates)
+        wrong = [one for one in given if not _is_candidate(one)] if several else [self.candidates]
+        if wrong:
             raise ValueError(
-                "Nested evaluation repeats the fit, but a copied or saved model does not hold the "
-                "training rows: call evaluate() before saving, or use evaluate(nested=False)."
+                "candidates must be 'auto', the name of a kernel, or a list of kernels, kernel "
+                f"models and estimators of scikit-learn, got {one_line(wrong[0])}."
             )
-        model, y = self.model_, self._y_of_fit
-        rows, anew = RowsOfFit.of(model, self._table, y), clone(self._unfitted)
-        if isinstance(self.preprocessor_, TablePreprocessor):  # cells decide on it one by one
-            kinds = self.preprocessor_.kinds_
-            anew.set_params(preprocess=clone(self.preprocessor_).set_params(kinds=kinds))
-        outer, models = tuned_in_outer_folds(self, anew, model, rows)
-        outputs = predicted_without(models, outer, rows, lambda one, X: one._held_out_values(X))
-        for one, out, left in zip(models, outer.tested_by, outer, strict=True):
-            tested = rows_at(self._table, rows.train[out])
-            rest = np.delete(rows.train, left)
-            one._keep_distances(as_rest_of(one, tested, rest), y[rows.train[out]])
-            one._table = None
-        held_out = HeldOut(self.held_out_.y[rows.train], outputs, rows.own(rows.weight))
-        rules = None
-        if rows.classes:
-            rules = [one.model_._rule for one in models]
-        tie = max(one._tie for one in (model, *(each.model_ for each in models)))
-        return Nested.of_folds(rows.train, outer, held_out, rules, models, tie)
-
-    def _held_out_values(self, X: Any) -> Array:
-        """Values of rows that are scored."""
-        raise NotImplementedError
-
-    def _keep_distances(self, X: Any, y: AnyArray) -> None:
-        """Keep what intervals need of the rows that this model was fitted without."""
-
-    def _outputs_anew(self, nested: Nested, X: Any) -> Iterator[Array]:
-        """Outputs for new rows of each model that was fitted anew without a fold."""
-        for left, one in zip(nested.units, nested.models, strict=True):
-            yield one._outputs_on(as_rest_of(one, X, np.delete(nested.rows, left)))
-
-    def _outputs_on(self, X: Any) -> Array:
-        """Outputs of the model for new rows, without warnings of their values."""
-        with kept_warnings():
-            return self.model_._outputs(self.model_._checked_new_data(self._prepared(X)))
-
-    @property
-    def _fitted(self) -> Any:
-        """The model; NotFittedError before the fit."""
-        check_is_fitted(self)
-        return self.model_
-
-    def _model(self) -> Candidates:
-        """Unfitted model for the prepared columns, with the parameters and callbacks of this."""
-        names = self._of_columns._get_param_names()
-        model = self._of_columns(**{name: getattr(self, name) for name in names})
-        if callbacks := getattr(self, "_skl_callbacks", ()):
-            model.set_callbacks(*callbacks)
-        return model
-
-    def _for_evaluation(self, model: Candidates, **parameters: Any) -> Any:
-        """Unfitted model that `evaluate` fits without each fold, with the candidates of the fit."""
-        later = model._unfitted
-        return None if later is None else unfitted(self, candidates=later.candidates, **parameters)
-
-    def _of(self, model: Any) -> Self:
-        """This model with another ``model_``, fitted to columns prepared in the same way."""
-        one = copy(self)
-        one._set_fitted(model_=model)
-        one._table = None
-        return one
+        check_known(self.combine, "combine", COMBINATIONS)
+        names = [one for one in given if isinstance(one, str)]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"candidates has {twice[0]!r} more than once: name it once.")
+        for one in self._of_kernels:
+            if not isinstance(one, self._model):
+                name = self._model.__name__
+                raise ValueError(f"{one_line(one)} is no {name}: give one, or leave it out.")
+            if not one.fit_intercept:
+                raise ValueError(
+                    f"{one_line(one)}: candidates are compared and stacked with intercepts."
+                )
+        super()._check_parameters()
 
     def _prepared_on(self, X: Any, weight: Array, marks: Marks | None = None) -> tuple[Any, Any]:
         """Transformer of the columns, fitted to the rows of positive weight, and all rows by it."""
@@ -336,44 +218,57 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
 
     def _warn_of_features(self, matrix: Matrix) -> None:
         """ColumnsWarning of columns that tell the target or the time, by the prepared rows."""
-        if not isinstance(self.preprocessor_, TablePreprocessor) or warnings_are_kept():
+        columns, rows = self.fitted_.columns, self.fitted_.rows
+        if not isinstance(columns, TablePreprocessor) or warnings_are_kept():
             return
-        has_weight, classes = self.model_.fit_weight_ > 0, is_classifier(self)
-        y, sources = self.held_out_.y[has_weight], self.preprocessor_.columns_.tolist()
-        y, gaps = class_indices(y) if classes else y, places_of_gaps(self.preprocessor_)
+        has_weight, classes = rows.weight > 0, rows.outcome.decides
+        y, sources = self.held_out_.y[has_weight], columns.columns_.tolist()
+        y, gaps = class_indices(y) if classes else y, places_of_gaps(columns)
         X = matrix if has_weight.all() else matrix[has_weight]
         warn_of_telltales(telltales(sources, gaps, X, y, classes))
-        units = self.model_._units
-        if units.windows and not (issparse(X) or self.preprocessor_.kinds):
+        units = self.fitted_.units_of_fit
+        if units.windows and not (issparse(X) or columns.kinds):
             remark = remark_on_time(sources, X, units.once.tested_by)
             warn_of_columns([sentence(remark)] if remark.columns else [])
 
-    def _prepared(self, X: Any) -> Any:
-        """Rows as the model takes them; ColumnsWarning of values that no row of the fit has."""
-        check_is_fitted(self)
-        X = as_table(X)
-        if _num_samples(X) == 0:
+    def _set_table(self, fitted: Fitted, columns: Any, table: Any, y: Any, seconds: float) -> None:
+        """Keep a fitted model with what prepares its columns, and the table of its fit."""
+        self._set_fitted(replace(fitted, columns=columns, table=table, seconds=seconds))
+        self._target = name_of(y)
+        if columns is not None:
+            self.n_features_in_ = int(columns.n_features_in_)
+            self.__dict__.pop("feature_names_in_", None)
+            if hasattr(columns, "feature_names_in_"):
+                self.feature_names_in_ = np.asarray(columns.feature_names_in_)
+
+    def _checked_table(self, X: Any) -> Any:
+        """Rows as models of tables take them; ColumnsWarning of values that no training row has."""
+        table = as_table(X)
+        if _num_samples(table) == 0:
             raise ValueError("X has no rows (0 samples) to predict.")
-        if self.preprocessor_ is None:
-            return X
-        if not isinstance(self.preprocessor_, TablePreprocessor):
-            with openmp_threads(_num_samples(X)):
-                return self.preprocessor_.transform(X)
-        unlike = Unlike(self.preprocessor_)
-        matrix = unlike.add(X)
+        if isinstance(self.fitted_.columns, TablePreprocessor):
+            unlike = Unlike(self.fitted_.columns)
+            unlike.count(table)
+            warn_of_unlike(unlike)
+        return table
+
+    def _matrix(self, X: Any) -> Matrix | RowBlocks:
+        """Rows as the members take them; ColumnsWarning of values that no row of the fit has."""
+        check_is_fitted(self)
+        table, columns = as_table(X), self.fitted_.columns
+        if _num_samples(table) == 0:
+            raise ValueError("X has no rows (0 samples) to predict.")
+        if columns is None:
+            return super()._matrix(table)
+        if not isinstance(columns, TablePreprocessor):
+            return prepared(columns, table)
+        unlike = Unlike(columns)
+        matrix = unlike.add(table)
         warn_of_unlike(unlike)
         return matrix
 
-    def _warn_of_values(self, X: Any) -> None:
-        """ColumnsWarning of values that no row of the fit has."""
-        if isinstance(self.preprocessor_, TablePreprocessor):
-            unlike = Unlike(self.preprocessor_)
-            unlike.count(X)
-            warn_of_unlike(unlike)
 
-    def _check_parameters(self) -> None:
-        self._model()._check_parameters()
-
-    def _kernel_model(self) -> Any:
-        check_is_fitted(self)
-        return self.model_
+def _is_candidate(one: Any) -> bool:
+    """True for what can be a kernel, or an estimator; not for their classes."""
+    is_kernel = isinstance(one, str) or (callable(one) and not isinstance(one, type))
+    return is_kernel or is_estimator(one)

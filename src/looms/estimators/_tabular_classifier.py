@@ -6,36 +6,17 @@ import time
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import as_table, without_index
-from looms._classes import with_ties
-from looms._typing import AnyArray, Array
-from looms.calibration._calibrators import Calibrator
-from looms.estimators._candidates import CandidatesClassifier
-from looms.estimators._prevalence import ScoredClassifier
-from looms.estimators._scored import name_of
-from looms.estimators._tabular import Tabular, of_model
-from looms.estimators._warnings import warn_of_order
-from looms.held_out import HeldOut
-from looms.scores import Scores
-from looms.selection._nested import Nested
-
-_NUMBERS = 1 << 20  # in the outputs of a block of rows
+from looms._checks import as_table
+from looms._typing import Array, Matrix
+from looms.estimators._callbacks import CallbackWatcher, with_callbacks
+from looms.estimators._classifier import Classifier
+from looms.estimators._kernel_classifier import KernelClassifier
+from looms.estimators._tabular import Tabular
+from looms.estimators._trees import BoostedTreesClassifier
 
 
-def _calibrated(model: TabularClassifier) -> bool:
-    if "model_" in vars(model):
-        return hasattr(model.model_, "predict_proba")
-    if model.calibration is None:
-        raise AttributeError(
-            "There are no probabilities with calibration=None; fit with calibration='sigmoid'."
-        )
-    return True
-
-
-class TabularClassifier(ScoredClassifier, Tabular):
+class TabularClassifier(Classifier, Tabular):
     """Classifier of tables with exact held-out predictions: kernels, stacked or compared.
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
@@ -98,8 +79,6 @@ class TabularClassifier(ScoredClassifier, Tabular):
         ``landmarks``; or ``weight`` and ``estimator``.
     preprocessor_ : transformer or None
         The fitted preparation: its ``kinds_`` and ``remarks_`` say how the columns were read.
-    model_ : estimator
-        The model of the prepared columns.
     loo_, held_out_ : HeldOut
         Leave-one-out outputs, and those without each unit of `cv`, or the folds that compared the
         candidates. They are exact for kernels; an estimator of scikit-learn, such as the boosted
@@ -143,13 +122,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
     True
     """
 
-    model_: CandidatesClassifier
-    _of_columns = CandidatesClassifier
-    classes_: AnyArray = of_model("classes_", "The classes, sorted.")
-    threshold_: float | Array = of_model("threshold_", "Threshold of the outputs.")
-    calibrator_: Calibrator | None = of_model("calibrator_", "Turns outputs into probabilities.")
-    loo_: HeldOut = of_model("loo_", "Exact leave-one-out outputs.")
-    held_out_: HeldOut = of_model("held_out_", "Outputs of models without each unit.")
+    _model, _trees = KernelClassifier, BoostedTreesClassifier
 
     def __init__(
         self,
@@ -178,6 +151,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
         self.verbose = verbose
         self.random_state = random_state
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Prepare the columns, tune the candidates, and combine them.
 
@@ -213,160 +187,19 @@ class TabularClassifier(ScoredClassifier, Tabular):
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began, X = time.perf_counter(), as_table(X)
-        preprocessor, matrix, y, options = self._fit_columns(X, y, sample_weight, groups)
-        model = self._model().fit(matrix, np.asarray(y), **options)
-        self._set_fitted(
-            preprocessor_=preprocessor,
-            model_=model,
-            _unfitted=self._for_evaluation(model),
-            _target=name_of(y),
-            _fit_seconds=time.perf_counter() - began,
-        )
-        self._table = X
+        began, table = time.perf_counter(), as_table(X)
+        columns, matrix, y, options = self._fit_columns(table, y, sample_weight, groups)
+        matrix, labels, weight = self._validated(matrix, np.asarray(y), options["sample_weight"])
+        given = None if sample_weight is None else weight
+        watcher = CallbackWatcher(self, matrix, labels, given)
+        fitted = self._fit_on(self._rows(matrix, labels, weight, options["groups"]), watcher)
+        self._set_table(fitted, columns, table, y, time.perf_counter() - began)
+        watcher.ends()
+        self._warn_of_fit()
         self._warn_of_features(matrix)
         return self
 
-    def predict(self, X: Any) -> AnyArray:
-        """Class of each row, by the threshold.
-
-        Parameters
-        ----------
-        X : table as in `fit`
-            New rows; columns are found by name, in any order. Values that no training row has, of
-            which a `ColumnsWarning` tells, count as rare, or as none. Gaps where there were none
-            count as the median, or as no value.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        return np.asarray(self._fitted.predict(self._prepared(X)))
-
-    def decision_function(self, X: Any) -> Array:
-        """Outputs less the threshold, so that 0 is the boundary.
-
-        Parameters
-        ----------
-        X : table as in `fit`
-            New rows.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive for ``classes_[1]``; for more, the largest wins.
-        """
-        return np.asarray(self._fitted.decision_function(self._prepared(X)))
-
-    @available_if(_calibrated)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class.
-
-        Parameters
-        ----------
-        X : table as in `fit`
-            New rows.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``; rows sum to one.
-        """
-        return np.asarray(self._fitted.predict_proba(self._prepared(X)))
-
-    @available_if(_calibrated)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : table as in `fit`
-            New rows.
-
-        Returns
-        -------
-        log_p : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return np.asarray(self._fitted.predict_log_proba(self._prepared(X)))
-
-    def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
-        """The model with rows added after its own, exactly, with the same hyper-parameters.
-
-        Parameters
-        ----------
-        X : table as in `fit`
-            Rows to add, whose columns are prepared as those of the fit were.
-        y : array-like of shape (n_rows,)
-            Classes that the model knows.
-        sample_weight : array-like of shape (n_rows,), default=None
-            Weights, in the same units as in the fit; default ones.
-        certify : bool, default=True
-            As for `without`.
-
-        Returns
-        -------
-        model : TabularClassifier
-            A new model; this one does not change.
-        """
-        X = as_table(X)
-        if _num_samples(X) == 0:
-            return self.without([], certify)
-        warn_of_order(X=X, y=y, sample_weight=sample_weight)
-        weight = without_index(sample_weight)
-        model = self._fitted.with_rows(self._prepared(X), self._as_known(y), weight, certify)
-        return self._of(model)
-
-    def predict_set(
-        self, X: Any, confidence_level: float = 0.9, class_conditional: bool = False
-    ) -> AnyArray:
-        """Conformal prediction set for each row: the classes that it may belong to.
-
-        The models are those of `evaluate`, which has to be called first.
-
-        Parameters
-        ----------
-        X : table as in `fit`
-            New rows.
-        confidence_level : float, default=0.9
-            Nominal share of new rows whose class is in their set, between 0 and 1.
-        class_conditional : bool, default=False
-            Whether each class, even a rare one, has that share. The sets get larger.
-
-        Returns
-        -------
-        sets : ndarray of bool, of shape (n_samples, n_classes)
-            Columns as in ``classes_``. A set of several classes means that the row may belong to
-            any of them; an empty one, that it is typical of none.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before `evaluate`.
-        ValueError
-            As of `KernelClassifier.predict_set`.
-        """
-        check_is_fitted(self)
-        nested = self._anew("predict_set")
-        if not nested:
-            return self.model_.predict_set(self._prepared(X), confidence_level, class_conditional)
-        self.model_._check_coverage(confidence_level, class_conditional)
-        self._warn_of_values(X)
-        F = np.stack(list(self._outputs_anew(nested, X)), axis=1)
-        step = max(1, _NUMBERS // (F[0].size // F.shape[1] * len(nested.rows)))
-        parts = [slice(start, start + step) for start in range(0, len(F), step)]
-        blocks = ((rows, F[rows][:, nested.units.own]) for rows in parts)
-        models = nested.held_out.residuals, self.model_._tie_without_rows(nested), blocks
-        return self.model_._sets(len(F), *models, confidence_level, class_conditional)
-
-    def _scores_of_fit(self) -> Scores:
-        if self._own_scores is None:
-            self._own_scores = self.model_._scores_of_fit()
-        return self._own_scores
-
-    def _scored(self, nested: Nested | None) -> Scores:
-        return self.model_._scored(nested)
-
-    def _held_out_values(self, X: Any) -> Array:
-        return with_ties(self._outputs_on(X), self.model_._tie)
+    def _more_rows(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Matrix, Array, Array | None, Array]:
+        return super()._more_rows(self._matrix(X), self._as_known(y), sample_weight)

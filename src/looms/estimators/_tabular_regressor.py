@@ -5,53 +5,49 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, check_array, check_random_state, gen_batches, get_tags
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils import check_array, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import as_table, check_known, one_or_many, without_index
-from looms._typing import AnyArray, Array
-from looms.conformal._jackknife import (
-    intervals_of_ends,
-    order_statistic,
-    outwards,
-    required_rank,
-)
+from looms._checks import as_table, check_known, one_or_many
+from looms._typing import Array, Matrix
 from looms.estimators._base import checked_sample_weight
-from looms.estimators._candidates import CandidatesRegressor
+from looms.estimators._callbacks import CallbackWatcher, with_callbacks
+from looms.estimators._folds import unfitted
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._regressor import Regressor
-from looms.estimators._scored import ScoredRegressor, name_of
+from looms.estimators._selecting import cost_on, remedies_of_time
 from looms.estimators._tabular import Tabular
 from looms.estimators._targets import check_numbers
-from looms.estimators._warnings import kept_warnings, told_of_time, warn, warn_of_order
+from looms.estimators._trees import BoostedTreesRegressor
+from looms.estimators._warnings import (
+    kept_warnings,
+    told_of_time,
+    warn,
+    warn_of_search,
+)
+from looms.fitted._outcome import Numbers
+from looms.fitted._rows import Rows
 from looms.folds import group_numbers, is_number_of_folds, number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels import Linear
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
-from looms.lssvm.conditioning import largest_of
-from looms.scores import Scores
 from looms.selection._subsamples import rows_of_groups
 from looms.selection._target_transforms import (
-    NONNEGATIVE,
     TARGET_TRANSFORMS,
-    TargetTransform,
     best_transform,
     means_without_own,
-    smeared_means,
 )
 
 #: Rows that transforms of the target are compared on, at most.
 ROWS_OF_TRANSFORMS = 2000
-_NUMBERS = 1 << 20  # in an array of a block
 
 
-class TabularRegressor(ScoredRegressor, Tabular):
+class TabularRegressor(Regressor, Tabular):
     """Regressor of tables with exact held-out predictions: kernels, stacked or compared.
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
@@ -119,13 +115,25 @@ n_features_in_, feature_names_in_
     True
     """
 
-    model_: CandidatesRegressor
-    _of_columns = CandidatesRegressor
-    transform_: str
-    transforms_: dict[str, float]
-    loo_: HeldOut
-    held_out_: HeldOut
-    _repeated: Array  # predictions in every repetition of the folds, of rows of positive weight
+    _model, _trees = KernelRegressor, BoostedTreesRegressor
+    _as_given: ClassVar[dict[str, Any]] = {"preprocess": None, "target": "none"}
+
+    @property
+    def transform_(self) -> str:
+        """Name of the transform of the target."""
+        return self._numbers.transform
+
+    @property
+    def transforms_(self) -> dict[str, float]:
+        """Root mean square errors by transforms that were compared."""
+        return self._numbers.errors
+
+    @property
+    def _numbers(self) -> Numbers:
+        check_is_fitted(self)
+        outcome = self.fitted_.outcome
+        assert isinstance(outcome, Numbers)
+        return outcome
 
     def __init__(
         self,
@@ -148,11 +156,7 @@ n_features_in_, feature_names_in_
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Prepare the columns, select a transform of the target, tune and combine the candidates.
 
@@ -188,219 +192,56 @@ n_features_in_, feature_names_in_
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began, X = time.perf_counter(), as_table(X)
-        preprocessor, matrix, y, options = self._fit_columns(X, y, sample_weight, groups)
-        model, targets = self._model(), _numbers(y)
-        weight = checked_sample_weight(sample_weight, len(targets))
-        _warn_of_constant(targets[weight > 0])
-        names, errors = self._admitted(targets, weight), dict[str, float]()
+        began, table = time.perf_counter(), as_table(X)
+        columns, matrix, y, options = self._fit_columns(table, y, sample_weight, groups)
+        values = _numbers(y)
+        weight = checked_sample_weight(sample_weight, len(values))
+        _warn_of_constant(values[weight > 0])
+        names, errors = self._admitted(values, weight), dict[str, float]()
         name = names[0]
         with ExitStack() as stack:
             if len(names) > 1:
-                drawn = self._drawn_rows(matrix, targets, weight, options)
+                drawn = self._drawn_rows(matrix, values, weight, options)
                 trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
-                first = _first_curved(model._candidates_for(trained))
-                if drawn[1] is not targets:  # so few that the whole kernel is quicker
+                first = _first_curved(self._candidates_for(trained))
+                if drawn[1] is not values:  # so few that the whole kernel is quicker
                     first.set_params(n_landmarks=None)
-                one = clone(model).set_params(candidates=[first])
-                vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
-                (operations, n_arrays), (each, _) = model._cost_on(trained), one._cost_on(drawn[0])
+                one = unfitted(self, candidates=[first], **self._as_given)
+                (operations, n_arrays), (each, _) = cost_on(self, trained), cost_on(one, drawn[0])
                 operations += len(names) * each
-                cost = operations, trained.shape[0], n_arrays, model._remedies_of_time
+                cost = operations, trained.shape[0], n_arrays, remedies_of_time(self)
                 stack.enter_context(told_of_time(*cost))
                 with kept_warnings():
                     name, errors = _compared(names, one, *drawn)
-            z = _transformed(name, targets, weight)
-            model.fit(matrix, z, **options)
-        self._set_fitted(
-            preprocessor_=preprocessor,
-            model_=model,
-            transform_=name,
-            transforms_=errors,
-            _unfitted=self._for_evaluation(model, target=names),
-            _target=name_of(y),
-            _fit_seconds=time.perf_counter() - began,
-        )
-        self._table = X
-        self._set_predictions(targets)
+            targets = _transformed(name, values, weight)
+            matrix, targets, weight = self._validated(matrix, targets, options["sample_weight"])
+            given = None if sample_weight is None else weight
+            watcher = CallbackWatcher(self, matrix, targets, given)
+            weights = weight, weight, weight
+            rows = Rows(matrix, targets, *weights, options["groups"], Numbers())
+            fitted = self._fit_on(rows, watcher)
+        numbers = None if np.array_equal(targets, values) else values
+        rows = replace(fitted.rows, outcome=Numbers(name, errors), numbers=numbers)
+        recipe = None if fitted.recipe is None else fitted.recipe.set_params(target=names)
+        fitted = replace(fitted, rows=rows, recipe=recipe)
+        self._set_table(fitted, columns, table, y, time.perf_counter() - began)
+        watcher.ends()
+        warn_of_search(self.fitted_.selection, targets)
         self._warn_of_features(matrix)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Mean of the target of each row.
-
-        Parameters
-        ----------
-        X : table as in `fit`
-            New rows; columns are found by name, in any order. Values that no training row has, of
-            which a `ColumnsWarning` tells, count as rare, or as none. Gaps where there were none
-            count as the median, or as no value.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            In units of the targets.
-        """
-        return self._means_of(self._fitted.predict(self._prepared(X)))
-
-    def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
-        """The model with rows added after its own, exactly, with the same hyper-parameters.
-
-        Parameters
-        ----------
-        X : table as in `fit`
-            Rows to add, whose columns are prepared as those of the fit were.
-        y : array-like of shape (n_rows,) or (n_rows, n_targets)
-            Their targets.
-        sample_weight : array-like of shape (n_rows,), default=None
-            Weights, in the same units as in the fit; default ones.
-        certify : bool, default=True
-            As for `without`.
-
-        Returns
-        -------
-        model : TabularRegressor
-            A new model; this one does not change.
-
-        Raises
-        ------
-        ValueError
-            If the transform does not admit the targets, or they are below the range of the fit.
-        """
-        X = as_table(X)
-        if _num_samples(X) == 0:
-            return self.without([], certify)
-        warn_of_order(X=X, y=y, sample_weight=sample_weight)
-        X, y = self._prepared(X), _numbers(self._as_known(y))
-        if not self._transform.takes(y):
+    def _more_rows(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Matrix, Array, Array | None, Array]:
+        values, transform = _numbers(self._as_known(y)), self._numbers
+        if not transform.function.takes(values):
             raise ValueError(
-                f"The transform {self.transform_!r} of nonnegative targets does not admit all, the "
-                f"smallest of which is {y.min():.3g}: fit anew to all rows."
+                f"The transform {transform.transform!r} of nonnegative targets does not admit all, "
+                f"the smallest of which is {values.min():.3g}: fit anew to all rows."
             )
-        z = self._transform.forward(y)
-        return self._of(self.model_.with_rows(X, z, without_index(sample_weight), certify))
-
-    def predict_interval(
-        self, X: Any, confidence_level: float = 0.9, method: str = "plus"
-    ) -> Array:
-        """Prediction interval for each row, from models that were trained without some rows.
-
-        The models are those of `evaluate`; call it first. The ends are those of
-        intervals on the transformed scale, transformed back.
-
-        Parameters
-        ----------
-        X : table as in `fit`
-            New rows.
-        confidence_level : float, default=0.9
-            Nominal share of new targets inside, between 0 and 1.
-        method : {"plus", "minmax", "scaled"}, default="plus"
-            As for `KernelRegressor.predict_interval`, on the transformed scale. "scaled" needs
-            ``evaluate(nested=False)``; the others take the models that were fitted anew without
-            each fold, too.
-
-        Returns
-        -------
-        intervals : ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of the targets.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before `evaluate`.
-        ValueError
-            As of `KernelRegressor.predict_interval`.
-
-        Notes
-        -----
-        The guarantee of `KernelRegressor.predict_interval` holds here too, since an increasing
-        transform moves no target into or out of an interval. Nor does an end below zero that
-        becomes zero, if no target is below zero; that all n of the fit are not, but the next one
-        is, has a probability of at most 1/(n + 1). After nested scores, residuals of different
-        transforms are each compared under their own model, as in [RSC20]. All models choose among
-        the transforms that the targets of all rows admit: like the kinds of the columns, these are
-        properties of the table. A model without all rows below zero could take logarithms, on
-        whose scale these have no distance.
-        """
-        check_is_fitted(self)
-        self.model_._check_intervals(confidence_level, method)
-        nested = self._anew("predict_interval")
-        if not nested or method == "scaled":
-            if nested and self.model_._own_scores is None:
-                raise NotFittedError(
-                    "method='scaled' takes the models of the fit without each row, which "
-                    "evaluate(nested=False) makes: call that too."
-                )
-            ends = self.model_.predict_interval(self._prepared(X), confidence_level, method)
-            if self._transform.keeps_scale:
-                return self._transform.inverse(ends)
-            ends, n = self._transform.inverse(ends), np.count_nonzero(self.model_.fit_weight_)
-            return outwards(ends[..., 0], ends[..., 1], 0.0, int(n))
-        shape = n, *_ = nested.held_out.y.shape
-        distances: list[Array] = [one._distances for one in nested.models]
-        if method == "minmax":
-            rank = required_rank(confidence_level, n)
-            q = order_statistic(np.concatenate(distances), rank, 0)
-            distances = [q] * len(distances)
-        tie = self.model_._tie_without_rows(nested)
-        self._warn_of_values(X)
-        F = np.stack(list(self._outputs_anew(nested, X)), axis=1)
-        ends = np.empty((len(F), *shape[1:], 2))
-        for rows in gen_batches(len(F), max(1, _NUMBERS // nested.held_out.y.size)):
-            lower, upper = np.empty((2, rows.stop - rows.start, *shape))
-            each = zip(nested.units.tested_by, nested.models, distances, strict=True)
-            for k, (out, one, away) in enumerate(each):
-                f = F[rows, k, None]
-                away = away + tie * largest_of(one.model_.loo_.y)
-                lower[:, out] = one._transform.inverse(f - away)
-                upper[:, out] = one._transform.inverse(f + away)
-            if method == "minmax":
-                ends[rows] = outwards(lower.min(axis=1), upper.max(axis=1), 0.0, n)
-            else:
-                ends[rows] = intervals_of_ends(lower, upper, confidence_level)
-        return ends
-
-    def _scores_of_fit(self) -> Scores:
-        if self._own_scores is None:
-            in_folds, y = self._in_folds, self.held_out_
-            if in_folds is not None:  # of candidates: predictions in units of the target
-                held_out = HeldOut(*(each[in_folds.rows] for each in y))
-                in_folds = replace(in_folds, held_out=held_out)
-            scores = self._scored(in_folds)
-            if in_folds is not None and self.transforms_:
-                kind = f"{scores.kind}; the transform was chosen on all rows: optimistic"
-                scores = replace(scores, kind=kind, optimistic=True)
-            self._own_scores = scores
-        return self._own_scores
-
-    def _held_out_values(self, X: Any) -> Array:
-        return self._means_of(self._outputs_on(X))
-
-    def _keep_distances(self, X: Any, y: AnyArray) -> None:
-        self._distances = np.abs(self._transform.forward(y) - self._outputs_on(X))
-
-    @property
-    def _was_tuned(self) -> bool:
-        return self.model_._was_tuned or bool(self.transforms_)
-
-    @property
-    def _is_plain(self) -> bool:
-        return super()._is_plain and self.transform_ == "none" and not self.transforms_
-
-    def _of(self, model: Regressor) -> Self:
-        one = super()._of(model)
-        one._set_predictions(self._transform.inverse(model.loo_.y))
-        return one
-
-    @property
-    def _transform(self) -> TargetTransform:
-        if self.transform_ == "none" and self.transforms_:  # of targets that others admit, too
-            return NONNEGATIVE
-        return TARGET_TRANSFORMS[self.transform_]
-
-    def _means_of(self, outputs: Array) -> Array:
-        """Means of the target from outputs of the model."""
-        return smeared_means(self._transform, outputs, self.model_.held_out_)
+        targets = transform.function.forward(values)
+        X, targets, _, weight = super()._more_rows(self._matrix(X), targets, sample_weight)
+        return X, targets, values, weight
 
     def _admitted(self, y: Array, weight: Array) -> list[str]:
         """Transforms to compare; ValueError for one that does not admit all targets."""
@@ -435,21 +276,6 @@ n_features_in_, feature_names_in_
         drawn = training_rows(X, some, pairwise)
         return drawn, y[some], {"sample_weight": weight[some], "groups": groups}
 
-    def _set_predictions(self, y: Array) -> None:
-        """Set the predictions, in units of the target, from held-out outputs of the model."""
-        model, transform = self.model_, self._transform
-        train = np.flatnonzero(model.fit_weight_)
-        for name in ("loo_", "held_out_"):
-            _, outputs, weight = getattr(model, name)
-            values = means_without_own(transform, outputs, model.held_out_)
-            setattr(self, name, HeldOut(y, values, weight))
-        own = HeldOut(*(each[train] for each in model.held_out_))
-        outputs = model._by_repetition()
-        self._repeated = np.array([means_without_own(transform, each, own) for each in outputs])
-
-    def _by_repetition(self) -> Array:
-        return self._repeated
-
 
 def _first_curved(candidates: list[Any]) -> Any:
     """The first candidate with a kernel that is not linear, as in folds; else any, or "rbf"."""
@@ -466,15 +292,16 @@ def _compared(
     weight, predicted = checked_sample_weight(options["sample_weight"], len(y)), {}
     train = np.flatnonzero(weight)
     for name in names:
-        fitted = clone(model).fit(X, _transformed(name, y, weight), **options)
-        held_out = HeldOut(*(each[train] for each in fitted.held_out_))
+        fitted = clone(model).fit(X, _transformed(name, y, weight), **options).fitted_
+        held_out = HeldOut(*(values[train] for values in fitted.held_out))
         predicted[name] = np.array(
             [
-                means_without_own(TARGET_TRANSFORMS[name], each, held_out)
-                for each in fitted._by_repetition()
+                means_without_own(TARGET_TRANSFORMS[name], outputs, held_out)
+                for outputs in fitted.repetitions()
             ]
         )
-    return best_transform(y[train], predicted, weight[train], fitted._units.scored_together)
+    together = fitted.units_of_fit.scored_together
+    return best_transform(y[train], predicted, weight[train], together)
 
 
 def _numbers(y: Any) -> Array:

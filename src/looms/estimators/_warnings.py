@@ -25,11 +25,12 @@ from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import listed
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
+from looms.fitted._fitted import Selected
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Normalized, Ranked, Weighted
 from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
-from looms.selection._candidates import Choice, bounds_to_tell
+from looms.selection._candidates import bounds_to_tell
 from looms.selection._tuning import BoundMet
 from looms.tables._telltales import Telltale, remarks_on_telltales
 from looms.tables._unlike import Unlike
@@ -211,9 +212,11 @@ def _told_here(message: str, category: type[Warning]) -> bool:
     return repeated
 
 
-def warn_of_search(choice: Choice, targets: Array) -> None:
+def warn_of_search(selection: Selected | None, targets: Array) -> None:
     """Warn of a search that stopped early, and of hyper-parameters at its edge."""
-    chosen = choice.best
+    if selection is None:  # all values were given
+        return
+    chosen = selection.best
     worrying = chosen.outcome is Outcome.MAX_ITER
     if chosen.outcome is Outcome.NO_PROGRESS:  # unless all that is left is rounding
         worrying = chosen.value > _ROUNDING**2 * float(np.mean(targets**2))
@@ -222,7 +225,7 @@ def warn_of_search(choice: Choice, targets: Array) -> None:
             f"Search for hyper-parameters: {chosen.outcome.value}.",
             ConvergenceWarning,
         )
-    warn_of_bounds(bounds_to_tell(chosen, choice.candidates))
+    warn_of_bounds(bounds_to_tell(chosen, selection.candidates))
 
 
 def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:

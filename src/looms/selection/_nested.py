@@ -69,6 +69,8 @@ class Nested:
     whole : False if only the last step was repeated without the row: candidates, each tuned without
         it, were compared or stacked by the rows of the other folds.
     tie : the largest of the models, as of `looms.lssvm.fit.Fit`.
+    own_residuals : (m,) or (m, t) residual of each row on the scale of the model without its fold,
+        if that may be another than that of the targets.
 
     Notes
     -----
@@ -86,6 +88,7 @@ class Nested:
     model_of_fold: AnyArray
     whole: bool = True
     tie: float = 0.0
+    own_residuals: Array | None = None
 
     @classmethod
     def of_folds(
@@ -97,12 +100,13 @@ class Nested:
         models: Sequence[Any],
         tie: float,
         whole: bool = True,
+        own_residuals: Array | None = None,
     ) -> Self:
         """Of a model for each fold.
 
         Parameters
         ----------
-        rows, units, held_out, models, whole, tie : as for the class.
+        rows, units, held_out, models, whole, tie, own_residuals : as for the class.
         rules : of the decisions on each fold; None for numbers.
         """
         decisions = auc = None
@@ -116,7 +120,13 @@ class Nested:
             tested, together = units.tested_by, units.scored_together
             auc = pair_auc(Y, f, tested, [], [], weight[:, 0], tie, together)
         numbers = np.arange(len(models))
-        return cls(rows, units, held_out, decisions, auc, tuple(models), numbers, whole, tie)
+        made = decisions, auc, tuple(models), numbers
+        return cls(rows, units, held_out, *made, whole, tie, own_residuals)
+
+    @property
+    def residuals(self) -> Array:
+        """Residual of each row on the scale of the model without its fold."""
+        return self.held_out.residuals if self.own_residuals is None else self.own_residuals
 
     @property
     def in_closed_form(self) -> bool:

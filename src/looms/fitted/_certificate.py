@@ -13,6 +13,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import count
 from looms.blocks import as_blocks
+from looms.fitted._fitted import Fitted
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
@@ -117,9 +118,12 @@ class Certificate:
         return _html.table(["certificate", self.verdict], list(values.items()))
 
 
-def certified(model: Any, n_rows: int, X: Any) -> Certificate:
-    """Certificate of rows of a kernel model, each left out by itself, or with its group or fold."""
-    train = np.flatnonzero(model.fit_weight_)
+def certified(model: Fitted, n_rows: int, X: Any = None) -> Certificate:
+    """Certificate of rows of a model, each left out by itself, or with its group or fold.
+
+    ``X`` are the rows of the fit, if the model does not hold them.
+    """
+    train = model.rows.train
     places = _places_to_refit(model, min(n_rows, len(train)), train)
     try:
         return _of_single_rows(model, places, train, X)
@@ -128,52 +132,53 @@ def certified(model: Any, n_rows: int, X: Any) -> Certificate:
         return Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
 
 
-def certified_together(model: Any, n_rows: int) -> Certificate:
+def certified_together(model: Fitted, n_rows: int) -> Certificate:
     """Certificate of some rows, all of which one refit leaves out."""
-    train = np.flatnonzero(model.fit_weight_)
+    train = model.rows.train
     n = len(train)
     G = np.random.default_rng(0).choice(n, min(n_rows, n - 1), replace=False)
     labels = np.full((1, n), -1)
     labels[0, G] = 0
-    left_out = zip(model.members_, model.left_out().members, strict=True)
-    shape = model.loo_.y[train[G]].shape
+    left_out = zip(model.members, model.left_out.members, strict=True)
+    shape = model.loo.y[train[G]].shape
     with blas_threads(n):
-        each = [w.weight * one.of_own(G[None])[0].reshape(shape) for w, one in left_out if w.closed]
-    passes = [(np.sum(each, axis=0), labels, Units.rows(n))]
-    return _certificate(model, model._rows_of_fit(), train, G, passes)
+        outputs = [
+            member.weight * system.of_own(G[None])[0].reshape(shape)
+            for member, system in left_out
+            if member.closed
+        ]
+    passes = [(np.sum(outputs, axis=0), labels, Units.rows(n))]
+    return _certificate(model, model.X, train, G, passes)
 
 
-def _places_to_refit(model: Any, n_rows: int, train: AnyArray) -> AnyArray:
+def _places_to_refit(model: Fitted, n_rows: int, train: AnyArray) -> AnyArray:
     """Places among the rows ``train``, in order."""
-    residuals = np.abs(targets_as_columns(model.loo_.residuals)[train]).max(axis=1)
+    residuals = np.abs(targets_as_columns(model.loo.residuals)[train]).max(axis=1)
     first = int(np.argmax(residuals))
     others = np.delete(np.arange(len(train)), first)
     drawn = np.random.default_rng(0).choice(others, n_rows - 1, replace=False)
     return np.sort(np.append(drawn, first))
 
 
-def _of_single_rows(model: Any, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
+def _of_single_rows(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
     """Of the members in closed form: outputs of the others are refits, and not always the same."""
-    others = [one for one in model.members_ if not one.closed]
-    if len(others) == len(model.members_):
+    others = [member for member in model.members if not member.closed]
+    if len(others) == len(model.members):
         raise ValueError("certify compares closed forms with refits, but this model has none.")
-    kept = sum(one.weight * one.held_out[places] for one in others)
+    kept = sum(member.weight * member.held_out[places] for member in others)
     alone = np.full((1, len(train)), -1)
     alone[0, places] = np.arange(len(places))
-    passes = [(model.loo_.outputs[train[places]] - kept, alone, Units.rows(len(train)))]
-    units = model._units
-    if not units.alone and model.choice_units_ is None:
+    passes = [(model.loo.outputs[train[places]] - kept, alone, Units.rows(len(train)))]
+    units = model.units_of_fit
+    if not units.alone and model.in_folds is None:
         tested = [
             np.where(np.isin(left_out_with(each), each[places][each[places] >= 0]), each, -1)
             for each in units.codes
         ]
-        passes.append((model.held_out_.outputs[train[places]] - kept, np.array(tested), units))
-    if X is None:
-        rows = model._rows_of_fit()
-    else:
-        rows = model._validated(X, model.loo_.y, None, reset=False, multi_output=True)[0]
+        passes.append((model.held_out.outputs[train[places]] - kept, np.array(tested), units))
+    rows = model.X if X is None else X
     some = as_blocks(rows).rows(train[places])
-    own = model._outputs(some) - sum(one.outputs(some, None) for one in others)
+    own = model.outputs(some) - sum(member.outputs(some, None) for member in others)
     certificate = _certificate(model, rows, train, places, passes, own)
     if others:
         solver = f"{certificate.solver} (of its kernel models; others are refitted anyway)"
@@ -182,7 +187,7 @@ def _of_single_rows(model: Any, places: AnyArray, train: AnyArray, X: Any) -> Ce
 
 
 def _certificate(
-    model: Any,
+    model: Fitted,
     rows: Any,
     train: AnyArray,
     places: AnyArray,
@@ -201,20 +206,21 @@ def _certificate(
         rows that stay, -2 - k for those of a gap; and all units.
     own : outputs of the model of all rows, to be compared too.
     """
-    y, X = model.loo_.y[train], training_rows(rows, train, model._pairwise)
+    y, X = model.loo.y[train], training_rows(rows, train, model.pairwise)
     # Outputs, and the differences from them that errors of kernel values explain.
     refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels, _ in passes]
     whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
     solvers, condition = dict[str, None](), 0.0
     with blas_threads(len(train)):
-        for one in (one for one in model.members_ if one.closed):
-            system = one.refits(X, y, model.fit_weight_[train], model.fit_intercept_)
+        for member in (member for member in model.members if member.closed):
+            zeta = model.rows.own(model.rows.fit_weight)
+            system = member.refits(X, y, zeta, model.fit_intercept)
             for sums, (_, labels, units) in zip(refitted, passes, strict=True):
                 each = [system.refitted(out, units, r) for r, out in enumerate(labels)]
-                sums += one.weight * np.array(each).swapaxes(0, 1)
+                sums += member.weight * np.array(each).swapaxes(0, 1)
             if own is not None:
-                whole += one.weight * np.array(system.outputs(places))
-                expanded = expanded + one.weight * one.expanded(system, train, places)
+                whole += member.weight * np.array(system.outputs(places))
+                expanded = expanded + member.weight * member.expanded(system, train, places)
             condition = max(condition, system.condition)
             solvers[system.solver] = None
     compared = [
@@ -228,7 +234,7 @@ def _certificate(
     relative, explained = (
         float((targets_as_columns(each) / spread_of(y)).max()) for each in (differences, moved)
     )
-    bound = rounding_bound(condition, HeldOut(y, model.loo_.outputs[train])) + explained
+    bound = rounding_bound(condition, HeldOut(y, model.loo.outputs[train])) + explained
     return Certificate(
         *(train[places], float(differences.max()), relative),
         condition=condition or None,

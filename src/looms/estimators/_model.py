@@ -1,0 +1,796 @@
+"""Base class of the models of looms: what a fit keeps, its scores, and models of other rows."""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from looms._checks import check_count, check_flag
+from looms._threads import blas_threads
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks, rows_in_memory
+from looms.dask._blocks import in_blocks
+from looms.estimators._base import checked_sample_weight, validated
+from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
+from looms.estimators._fit_routing import model_takes_weights
+from looms.estimators._folds import as_rest_of, tuned_in_outer_folds, unfitted
+from looms.estimators._metrics import judged, scorers_of
+from looms.estimators._selecting import chosen_in_rounds, repeats_in_closed_form, selected
+from looms.estimators._selection import Selection, TunedInFolds
+from looms.estimators._warnings import (
+    warn_of_duplicates,
+    warn_of_missed_precision,
+    warn_of_order,
+)
+from looms.fitted._certificate import Certificate, certified
+from looms.fitted._changes import (
+    certified_change,
+    checked_rows,
+    with_more_rows,
+    without_rows,
+)
+from looms.fitted._fitted import Fitted, Selected
+from looms.fitted._rows import Rows, rows_at
+from looms.fitted._scores import held_out_scores, scored
+from looms.fitted._without_units import models_at_hand, models_without
+from looms.held_out import HeldOut
+from looms.kernels import Kernel, Samples
+from looms.kernels._names import as_kernel
+from looms.kernels._samples import as_matrix, check_scale
+from looms.lssvm.fit import Member
+from looms.lssvm.left_out import LeftOut
+from looms.scores import Scores, WithoutUnits
+from looms.selection._candidates import Candidate
+from looms.selection._nested import Nested
+from looms.selection._tuning import Tuning
+from looms.tables import TablePreprocessor
+from looms.units import Units
+
+
+def of_fitted(read: Callable[[Fitted], Any], doc: str) -> Any:
+    """Property of a model: a part of its ``fitted_``; NotFittedError before the fit."""
+
+    def value(model: Model) -> Any:
+        check_is_fitted(model)
+        return read(model.fitted_)
+
+    return property(value, doc=doc)
+
+
+def of_selection(name: str, read: Callable[[Selected], Any], doc: str) -> Any:
+    """The same of a selection; AttributeError that says the ``name`` if there was none."""
+
+    def value(model: Model) -> Any:
+        check_is_fitted(model)
+        if model.fitted_.selection is None:
+            raise AttributeError(
+                f"This {type(model).__name__} has no {name}, since nothing was selected: its "
+                "values were given, or rows were removed or added after the fit."
+            )
+        return read(model.fitted_.selection)
+
+    return property(value, doc=doc)
+
+
+def of_leading(name: str, doc: str) -> Any:
+    """The same, of the kernel model with the largest weight; AttributeError without one."""
+
+    def value(model: Model) -> Any:
+        check_is_fitted(model)
+        if model.fitted_.leading is None:
+            raise AttributeError(f"This {type(model).__name__} has no kernel model.")
+        return getattr(model.fitted_.leading, name)
+
+    return property(value, doc=doc)
+
+
+class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of the models: the best of some candidates, or their stack.
+
+    Attributes
+    ----------
+    fitted_ : looms.fitted.Fitted
+        The fitted model as one value, of which the other attributes are parts.
+    """
+
+    fitted_: Fitted
+    random_state: Any
+    cv: Any
+    n_jobs: int | None
+    verbose: int
+    fit_intercept: bool
+    certificate_: Certificate
+    n_features_in_: int
+    feature_names_in_: AnyArray
+    #: What `evaluate` returned, nested and not, until the next fit.
+    _scores: dict[bool, Scores]
+    #: Name of the target of the fit, if it had one.
+    _target: str | None = None
+    #: True if the columns of a table are prepared.
+    _prepares: bool = False
+    #: Parameters of this model on a matrix, and on the targets that are fitted.
+    _as_given: ClassVar[dict[str, Any]] = {}
+
+    members_: tuple[Member, ...] = of_fitted(
+        lambda fitted: fitted.members,
+        "Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``.",
+    )
+    units_: Units = of_fitted(lambda fitted: fitted.units, "Rows that were held out together.")
+    choice_units_: Units | None = of_fitted(
+        lambda fitted: fitted.choice_units,
+        "Folds without which candidates were tuned anew, to be compared; None if by ``units_``.",
+    )
+    loo_: HeldOut = of_fitted(lambda fitted: fitted.loo_predicted, "Leave-one-out outputs.")
+    held_out_: HeldOut = of_fitted(
+        lambda fitted: fitted.held_out_predicted, "Outputs of models without each unit."
+    )
+    fit_weight_: Array = of_fitted(
+        lambda fitted: fitted.rows.fit_weight, "Weights of the rows in the fit."
+    )
+    selection_weight_: Array = of_fitted(
+        lambda fitted: fitted.rows.selection_weight, "Weights of the rows in the criterion."
+    )
+    fit_intercept_: bool = of_fitted(
+        lambda fitted: fitted.fit_intercept, "True if it was fitted with an intercept."
+    )
+    candidate_weights_: Array | None = of_fitted(
+        lambda fitted: None if fitted.selection is None else fitted.selection.weights,
+        "Weights of the candidates in a stack; None if none was made.",
+    )
+    candidates_: list[Candidate] = of_selection(
+        "candidates_",
+        lambda selection: selection.candidates,
+        "All candidates in the order in which they were tried.",
+    )
+    cv_results_: dict[str, Any] = of_selection(
+        "cv_results_", lambda selection: selection.cv_results, "Table of the candidates."
+    )
+    best_index_: int = of_selection(
+        "best_index_",
+        lambda selection: selection.index,
+        "Candidate that was selected, or has the largest weight.",
+    )
+    selection_: Tuning = of_selection(
+        "selection_", lambda selection: selection.tuning, "Record of the search."
+    )
+    n_iter_: int = of_selection(
+        "n_iter_", lambda selection: selection.n_iter, "Iterations of the last search, at least 1."
+    )
+    kernel_: Kernel = of_leading("kernel", "The kernel with its values.")
+    mu_: float = of_leading("mu", "The regularization.")
+    dual_coef_: Array = of_leading("dual_coef", "Coefficients of the kernel expansion.")
+    intercept_: Any = of_leading("intercept", "The intercept.")
+    landmarks_: Matrix | None = of_leading("landmarks", "Landmarks; None without.")
+
+    @property
+    def X_fit_(self) -> Matrix | None:
+        """The training samples; None for rows in blocks."""
+        check_is_fitted(self)
+        X = self.fitted_.rows.X
+        return None if isinstance(X, RowBlocks) else X
+
+    @property
+    def coef_(self) -> Array:
+        """Feature weights of a linear model."""
+        kernel, leading = self.kernel_, self.fitted_.leading
+        assert leading is not None
+        if leading.coef is not None:
+            return leading.coef
+        coef = kernel.feature_weights(Samples(leading.basis(self.X_fit_)), leading.dual_coef)
+        if coef is None:
+            raise AttributeError(
+                f"Only linear models have coef_, and the kernel is {kernel!r}: see "
+                "looms.report.RelevanceDisplay, or sklearn.inspection.permutation_importance."
+            )
+        return coef
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "fitted_" in vars(self)  # a fit that failed may have left other attributes
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = any(
+            (isinstance(kernel, str) and kernel == "precomputed")
+            or getattr(kernel, "pairwise", False)
+            for kernel in self._given_kernels
+        )
+        return tags
+
+    def evaluate(self, *, nested: bool = True, scoring: Any = None) -> Scores:
+        """Scores of held-out predictions, with standard errors.
+
+        For classes "accuracy", "balanced_accuracy" (the mean over classes of the recall), "roc_auc"
+        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". As in scikit-learn,
+        scores are better when greater, losses and errors when smaller.
+
+        Parameters
+        ----------
+        nested : bool, default=True
+            Whether model selection, in models of tables with the preparation of the columns, is
+            repeated without the rows that are scored. It is repeated without each of ten folds
+            (five for several candidates; fewer if the rarest class has fewer samples
+            or groups), or without each of the three to ten folds of a splitter `cv`. That takes as
+            many fits, which `n_jobs` or `joblib.parallel_config` runs in parallel. Of several
+            candidates these are quicker than that to all rows: searches along gradients end on a
+            quarter of the rows, and up to 2000 rows three folds compare the candidates, not five,
+            unless `cv` has folds. Numbers of up to 2000 rows that the fit predicts with a held-out
+            R² above 0.95 have ten folds, and searches on all rows: with hardly any noise, errors
+            are of the rows and searches that a fold lacks. For a grid on
+            all samples, each of them in one of three folds or more, it is repeated in closed form
+            without every sample, group or fold; that takes four times the time of the grid, and 3
+            n² numbers in memory for each class of several. With given hyper-parameters nothing was
+            selected, and leave-one-out scores are unbiased. False scores the held-out predictions
+            of the fit. If the model was tuned on them, these scores are optimistic, and
+            ``optimistic`` is True.
+        scoring : str, callable, list of these or dict, default=None
+            Other scores than these, as in scikit-learn: names of scorers, callables ``(estimator,
+            X, y)``, or a dict of these by name. They are computed once on all held-out predictions,
+            and have no standard errors. For scikit-learn's scorers, greater is better. Callables
+            get an estimator with the held-out predictions, for which ``X`` is a column of row
+            numbers.
+
+        Returns
+        -------
+        scores : looms.scores.Scores
+            A mapping from names to values. The model keeps it until the next fit, also in its
+            files. It also keeps the models of nested scores, for intervals and sets.
+
+        Raises
+        ------
+        ValueError
+            If there are too few rows or groups for outer folds, or model selection cannot be
+            repeated, as after `without`, or by a model of a table that was saved.
+
+        Warns
+        -----
+        UserWarning
+            If the fits will take more than a minute.
+
+        Notes
+        -----
+        "roc_auc" compares two rows under one model that was trained on neither: leave-pair-out.
+        Models tuned in folds, and models fitted to rows in blocks, compare rows within the
+        folds. Without folds of their own, the last use ten folds for this, and for
+        their other scores. "roc_auc" is then NaN if some class has fewer than three rows or groups.
+        Without refits, a least-squares model takes n³ flops. It keeps the n² numbers that intervals
+        need, but not in copies and files; a grid keeps as many for each of its points that was
+        selected without some unit.
+        """
+        check_is_fitted(self)
+        check_flag("nested", nested)
+        rows = self.fitted_.rows
+        scorers = scorers_of(scoring, self, rows.y, rows.weight)
+        with blas_threads(len(rows.weight)):
+            again = nested and self.fitted_.tuned
+            scores = self._scores_nested() if again else self._scores_of_fit()
+            if scores._without is None and self.fitted_.has_rows:
+                models = None if again else models_without(self.fitted_, None)
+                if models is None or scores._nested is not None:
+                    models = models_without(self.fitted_, scores._nested)
+                scores = self._scores[again] = replace(scores, _without=models)
+        return judged(scores, scorers, getattr(self, "classes_", None))
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        assessment: Any = None,
+        title: str | None = None,
+        notes: Sequence[str] | None = None,
+    ) -> None:
+        """Write a report on the fitted model: one HTML page that loads nothing else.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; an existing one is replaced.
+        X, y, groups, assessment, title, notes : see `looms.report.summary`
+            The rows, targets and groups of the fit name the rows, the target and the groups.
+
+        Raises
+        ------
+        ImportError
+            If jinja2 or matplotlib is not installed.
+
+        See Also
+        --------
+        looms.report.write_html : The same for pipelines too.
+        """
+        from looms.report import write_html
+
+        check_is_fitted(self)
+        more = {"groups": groups, "assessment": assessment, "title": title, "notes": notes}
+        write_html(self, path, X=X, y=y, **more)
+
+    def save(self, path: str | os.PathLike[str], *, trusted: Collection[type | str] = ()) -> None:
+        """Write the fitted model to a file, which `looms.load` and the command line read.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; an existing one is replaced.
+        trusted : collection of types or of their names, default=()
+            As for `looms.model_files.save_model`.
+
+        Raises
+        ------
+        looms.model_files.ModelFileError
+            If the model holds something that a model file may not hold, such as a function, or the
+            file cannot be written.
+        ImportError
+            If skops is not installed.
+
+        Notes
+        -----
+        ``looms score`` finds the target by its name, which the model has of a pandas Series.
+        """
+        from looms.model_files import save_model
+
+        check_is_fitted(self)
+        metadata = {} if self._target is None else {"target": self._target}
+        save_model(path, self, metadata, trusted=trusted)
+
+    def _scores_nested(self) -> Scores:
+        """Scores of choices that are repeated without each fold; those of before, if any."""
+        if True not in self._scores:
+            if self.fitted_.tuned_before:
+                raise ValueError(
+                    "The hyper-parameters were tuned before rows were removed or added, and that "
+                    "tuning cannot be repeated: fit the self-tuning model anew to these rows, or "
+                    "use evaluate(nested=False), whose scores are optimistic."
+                )
+            if self.fitted_.recipe is None:
+                raise ValueError(
+                    "cv was an iterator of folds, and the fit has used it up: give a list, or use "
+                    "evaluate(nested=False)."
+                )
+            self._scores[True] = scored(self.fitted_, self._chosen_anew())
+        return self._scores[True]
+
+    def _scores_of_fit(self) -> Scores:
+        """Scores of the held-out predictions of the fit; those of before, if any."""
+        if False not in self._scores:
+            self._scores[False] = held_out_scores(self.fitted_)
+        return self._scores[False]
+
+    def _models_without(self, method: str) -> WithoutUnits:
+        """Models without each unit that `evaluate` scored; NotFittedError before that.
+
+        ``method`` asks for them.
+        """
+        if not self._scores:
+            raise NotFittedError(
+                f"{method} uses the models of evaluate(): call that first, or "
+                "evaluate(nested=False)."
+            )
+        nested = max(self._scores)
+        scores = self._scores[nested]
+        models = scores._without or models_at_hand(self.fitted_, scores._nested)
+        return models or self._lost("evaluate()" if nested else "evaluate(nested=False)")
+
+    def _models_of_fit(self) -> WithoutUnits:
+        """Models of the fit without each row, in closed form; NotFittedError if not at hand."""
+        models = models_at_hand(self.fitted_, None)
+        return models or self._lost("evaluate(nested=False)")
+
+    def _lost(self, again: str) -> WithoutUnits:
+        self.fitted_.X  # noqa: B018 (an error without the rows)
+        raise NotFittedError(
+            f"The models without each row, n² numbers, are not at hand: call {again} to make "
+            "them, since other scores need none, and a copied or saved model holds none. The "
+            "scores stay the same."
+        )
+
+    def _set_fitted(self, fitted: Fitted) -> None:
+        """Keep a fitted model, and nothing of one before."""
+        self.__dict__.pop("certificate_", None)
+        self._scores = {}
+        self.fitted_ = fitted
+
+    def _matrix(self, X: Any) -> Matrix | RowBlocks:
+        """Rows as the members take them."""
+        check_is_fitted(self)
+        if isinstance(X, RowBlocks):
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            return X
+        X = validate_data(
+            self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
+        )
+        return as_matrix(X)
+
+    def _checked_table(self, X: Any) -> Any:
+        """Rows as models of tables take them."""
+        return X
+
+    def _outputs(self, X: Any) -> Array:
+        """Outputs of the model for new rows, on the scale of the targets that were fitted."""
+        return self.fitted_.outputs(self._matrix(X))
+
+    def left_out(self) -> LeftOut:
+        """The model, or stack, without any of the rows of its fit.
+
+        A fit keeps coefficients only: the system that these models need has up to n² numbers,
+        too many to keep in memory after every fit and in every model file. The first call solves
+        it from the training rows, for n³ flops, or n q² for a model of q landmarks or features.
+        It is cached with the model, but not pickled or saved, until the model is fitted again.
+
+        Returns
+        -------
+        left_out : looms.lssvm.left_out.LeftOut
+            Of the rows with positive weight, in their order; targets and outputs in columns.
+        """
+        check_is_fitted(self)
+        return self.fitted_.left_out
+
+    def without(self, rows: Any, certify: bool = True) -> Any:
+        """The model without some rows, with the same hyper-parameters.
+
+        It equals a fit to the other rows with the parameters of the returned model, including
+        leave-one-out outputs, threshold and probabilities. For a stack, ``members_`` has the values
+        of all members, and the parameters are those of the member with the largest weight. If
+        candidates were compared in folds, their weights, threshold and calibration stay those of
+        the fit, for these folds are not repeated.
+
+        Parameters
+        ----------
+        rows : array-like of int, or of bool of shape (n_samples,)
+            Indices of the rows to remove, from 0, or a mask of them.
+        certify : bool, default=True
+            Whether to compare the outputs of three rows with a refit without the three.
+
+        Returns
+        -------
+        model : model of the same class
+            A new model; this one does not change. Its ``mu`` keeps the ridge of the other rows,
+            ``n_samples * mu / weight``, as it was, and "balanced" class weights keep their
+            values. ``certificate_`` has the largest difference from the refit. With groups
+            the rest of a group is held out together; folds of `cv` are dropped, and each row is
+            held out by itself. After a search the hyper-parameters were tuned on the removed rows
+            too, so only ``evaluate(nested=False)`` is available, which is optimistic.
+
+        Raises
+        ------
+        ValueError
+            If rows are out of range or repeated, or too few are left: fewer than two, none of
+            some class, or a single group.
+        RuntimeError
+            If the outputs differ from those of the refit by more than 1e-6.
+
+        Notes
+        -----
+        k rows cost k n² flops, after n³ for the inverse at the first call, which
+        `left_out` keeps; the new model has its own, of n² numbers. The refit
+        costs 2n³/3 more. On m landmarks, which stay, a pass over the rows costs n m² flops, and the
+        members of a stack cost as much each; their weights stay. The new model does not contain
+        the removed rows, but it keeps what was tuned on them, such as ``kernel_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from looms import KernelRegressor
+        >>> X = np.linspace(0, 1, 50)[:, None]
+        >>> model = KernelRegressor(mu=1e-6).fit(X, np.sin(6 * X[:, 0]))
+        >>> others = model.without([0, 7])
+        >>> len(others.X_fit_), others.certificate_.relative < 1e-8
+        (48, True)
+        >>> again = KernelRegressor(others.kernel, mu=others.mu).fit(others.X_fit_, others.loo_.y)
+        >>> bool(np.abs(again.loo_.outputs - others.loo_.outputs).max() < 1e-8)
+        True
+        """
+        check_is_fitted(self)
+        check_flag("certify", certify)
+        fitted = without_rows(self.fitted_, rows)
+        features = np.arange(self.n_features_in_)
+        if fitted.pairwise:
+            features = np.delete(features, checked_rows(rows, len(features)))
+        return self._changed(fitted, features, certify)
+
+    def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Any:
+        """The model with rows added after its own, with the same hyper-parameters.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Samples to add.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Targets, or classes that the model knows.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights, in the same units as in the fit; default ones.
+        certify : bool, default=True
+            As for `without`.
+
+        Returns
+        -------
+        model : model of the same class
+            As for `without`.
+
+        Raises
+        ------
+        ValueError
+            If there is a class that the model does not know; if its kernel is precomputed, since
+            only a fit can check that the larger kernel matrix is positive semi-definite; or if it
+            holds out groups, since it does not keep their labels.
+        RuntimeError
+            As for `without`.
+
+        Notes
+        -----
+        k rows cost k n² flops, as for `without`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from looms import KernelRegressor
+        >>> X = np.linspace(0, 1, 50)[:, None]
+        >>> model = KernelRegressor(mu=1e-6).fit(X[:48], np.sin(6 * X[:48, 0]))
+        >>> more = model.with_rows(X[48:], np.sin(6 * X[48:, 0]))
+        >>> len(more.X_fit_), more.certificate_.relative < 1e-8
+        (50, True)
+        """
+        check_is_fitted(self)
+        check_flag("certify", certify)
+        fitted = self.fitted_
+        if fitted.pairwise:
+            raise ValueError(
+                "with_rows needs samples with features, but this kernel is precomputed: fit a "
+                f"model to the larger kernel matrix, with mu = {self.mu_:.6g} times the sum of "
+                "the weights before over that after, which keeps the ridge."
+            )
+        if self.units_.grouped:
+            raise ValueError(
+                "with_rows does not know the groups of new rows, but this model holds out groups "
+                "of rows: fit it anew to all rows with their groups."
+            )
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
+        X, y, sample_weight = in_blocks(X, y, sample_weight)
+        X = rows_in_memory(X)
+        if _num_samples(X) == 0:
+            return self.without([], certify)
+        X, targets, numbers, weight = self._more_rows(X, y, sample_weight)
+        # Weights of several orders of magnitude are refused together as each by itself.
+        together = np.concatenate([fitted.rows.weight, weight])
+        weights = checked_sample_weight(together, len(together))
+        check_scale(X)
+        changed = with_more_rows(fitted, X, targets, numbers, weight, weights)
+        if fitted.tuned:
+            warn_of_duplicates(changed.X[weights > 0])
+        return self._changed(changed, np.arange(self.n_features_in_), certify)
+
+    def _changed(self, fitted: Fitted, features: AnyArray, certify: bool) -> Self:
+        """This model with another fit, of some of its features, as an estimator with its values."""
+        model: Self = clone(self).set_params(**self._values_of(fitted))
+        model._set_fitted(fitted)
+        model.n_features_in_ = len(features)
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_[features]
+        warn_of_missed_precision(getattr(self, "threshold", 0.5), fitted.loss)
+        fitted.left_out  # noqa: B018 (which the next change starts from)
+        if certify:
+            model.certificate_ = certified_change(fitted)
+        return model
+
+    def _values_of(self, fitted: Fitted) -> dict[str, Any]:
+        """Parameters of an estimator that says the values of a fitted model."""
+        return {"cv": None} | self._weights_of_classes(fitted)
+
+    def _weights_of_classes(self, fitted: Fitted) -> dict[str, Any]:
+        """Parameter that gives classes their weights in the fit; none of a regressor."""
+        return {}
+
+    def _more_rows(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Matrix, Array, Array | None, Array]:
+        """Samples, coded targets, those given if they are transformed, and weights, to be added."""
+        X, y, weight = self._validated(X, y, sample_weight, reset=False, ensure_min_samples=1)
+        return X, self._as_targets(y), None, weight
+
+    def certify(self, n_rows: int = 3, X: Any = None) -> Certificate:
+        """Largest difference between some outputs, held-out and ordinary, and refits.
+
+        Held-out outputs are compared with models refitted without the row, or its group or
+        fold. The model's ordinary outputs, as ``predict`` computes them and by the dual
+        coefficients, are compared with a model refitted to all rows. The hyper-parameters stay
+        the same. The refits share only the kernel with the fit: a least-squares model is solved
+        anew by LU with partial pivoting, a support vector machine by scikit-learn's ``SVC``. On
+        landmarks, or with the linear kernel of few features, normal equations are solved.
+
+        Parameters
+        ----------
+        n_rows : int, default=3
+            Number of rows to hold out, at most all: the one with the largest residual, and others
+            drawn at random, the same at every call.
+        X : array-like, sparse matrix, dask collection or RowBlocks, default=None
+            The training samples, needed only for a saved model that was fitted to rows in
+            blocks, which are not saved with it.
+
+        Returns
+        -------
+        certificate : Certificate
+            Also stored as ``certificate_``. It covers ``loo_``, and ``held_out_`` if rows are held
+            out in groups or folds, but not outputs of models that were tuned anew, as by
+            `evaluate`. If a model without the rows cannot be fitted, the difference is infinite.
+
+        Raises
+        ------
+        ValueError
+            If ``n_rows`` is not a positive integer, or the samples are neither kept nor given.
+        MemoryError
+            If the refits would take more memory than is free.
+        sklearn.exceptions.NotFittedError
+            If the model is not fitted.
+
+        Notes
+        -----
+        Each row, or fold, and the model of all rows cost 2n³/3 flops, and the condition number
+        n³/3; on q landmarks, or with the linear kernel of q features, few beside n, each costs
+        n q² flops. At n = 1000, three rows cost a quarter of the fit of a model that tunes its
+        hyper-parameters, and five times the fit with given ones; at n = 2000, 0.8 s, as much as
+        the fit. Memory: six n×n arrays, or a few q×q.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from looms import KernelClassifier
+        >>> certificate = KernelClassifier(mu=1e-3).fit(*load_iris(return_X_y=True)).certify()
+        >>> certificate.verdict, len(certificate.rows), certificate.relative < certificate.bound
+        ('agrees', 3, True)
+        """
+        check_is_fitted(self)
+        check_count(n_rows, "n_rows")
+        if X is not None:
+            targets = self.fitted_.rows.targets
+            X = validated(self, X, targets, None, reset=False, multi_output=True)[0]
+        self.certificate_ = certified(self.fitted_, int(n_rows), X)
+        return self.certificate_
+
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> tuple[Matrix, AnyArray, Array]:
+        """Samples, targets and weights as models with kernels take them."""
+        return validated(self, X, y, sample_weight, **options)
+
+    @abstractmethod
+    def _as_targets(self, y: AnyArray) -> Array:
+        """Targets of new rows, coded as those of the fit."""
+
+    def _check_parameters(self) -> None:
+        """ValueError or TypeError for parameters that no rows could mend."""
+        if not (self.n_jobs is None or isinstance(self.n_jobs, Integral)):
+            raise TypeError(f"n_jobs must be None or an integer, -1 for all, got {self.n_jobs!r}.")
+        if not isinstance(self.verbose, bool):
+            check_count(self.verbose, "verbose", 0)
+        for model in self._of_kernels:
+            model._check_candidate(is_classifier(self))
+
+    # Choice -----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _candidates(self) -> list[Any]:
+        """Models with one kernel, and estimators of scikit-learn, to choose from."""
+
+    def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
+        """The candidates for rows."""
+        return self._candidates
+
+    @property
+    def _of_kernels(self) -> list[Any]:
+        """The candidates with a kernel."""
+        return [one for one in self._candidates if isinstance(one, Model)]
+
+    @property
+    def _given_kernels(self) -> list[Any]:
+        """Kernels as they were passed."""
+        return [one.kernel for one in self._of_kernels]
+
+    def _kernels(self) -> list[Kernel]:
+        return [as_kernel(kernel) for kernel in self._given_kernels]
+
+    @property
+    def _names_of_features(self) -> AnyArray | None:
+        """Names of the features of the kernels, if they have any."""
+        return getattr(self, "feature_names_in_", None)
+
+    @property
+    def _whole_matrix(self) -> bool:
+        """True if the model takes all rows at once, by their kernel matrix."""
+        return all(one.n_landmarks is None for one in self._of_kernels)
+
+    @property
+    def _stacks(self) -> bool:
+        """True if several candidates are stacked, by the outputs of the fit if without folds."""
+        return False
+
+    @property
+    def _tunes(self) -> bool:
+        """True unless all values are given; estimators of scikit-learn may tune themselves."""
+        kernels = self._of_kernels
+        return len(self._candidates) > 1 or not kernels or kernels[0].mu is None
+
+    def _selection_weight(self, rows: Rows) -> Array:
+        """(n,) weights of the rows in the criterion."""
+        return rows.selection_weight
+
+    def _fit_on(self, rows: Rows, watcher: CallbackWatcher) -> Fitted:
+        """The fitted model of rows: the candidate with the smallest loss, or a stack of several."""
+        began = time.perf_counter()
+        with blas_threads(len(rows.train)):
+            selection, candidates = selected(self, rows, watcher)
+        seconds, recipe = time.perf_counter() - began, self._recipe(selection, candidates)
+        return selection.fitted(self.fit_intercept, self._tunes, seconds=seconds, recipe=recipe)
+
+    def _recipe(self, selection: Selection, candidates: Sequence[Any]) -> Any:
+        """Unfitted model that `evaluate` fits without each fold; None if its folds are used up.
+
+        ``candidates`` are those of the fit, as they are fitted without a fold.
+        """
+        return unfitted(self)
+
+    def _holding_out(self, units: Units) -> Self:
+        """An unfitted model with the same parameters, which is tuned by other units."""
+        model: Self = clone(self).set_params(cv=units.codes)
+        return model
+
+    def _chosen_anew(self) -> Nested:
+        """Predictions by models that were chosen without the rows; ValueError if too few.
+
+        In closed form for points of a grid, otherwise by models tuned anew in folds.
+        """
+        fitted = self.fitted_
+        if fitted.columns is not None or not fitted.outcome.plain:
+            return self._tables_anew()
+        model = fitted.recipe
+        rows = replace(fitted.rows, weighs=model_takes_weights(model))
+        if repeats_in_closed_form(model, fitted):
+            return chosen_in_rounds(model, fitted, rows)
+        outer, models = tuned_in_outer_folds(self, model, fitted, rows)
+        rules = [one.rule for one in models] if rows.outcome.decides else None
+        tuned = TunedInFolds.of(models, outer, rows)
+        return tuned.nested(rows, rows.own(rows.targets), rules, whole=True)
+
+    def _tables_anew(self) -> Nested:
+        """By models that are fitted anew without each fold, their columns prepared anew."""
+        fitted, recipe = self.fitted_, clone(self.fitted_.recipe)
+        if fitted.table is None:
+            raise ValueError(
+                "Nested evaluation repeats the fit, but a saved model does not hold the training "
+                "rows: call evaluate() before saving, or use evaluate(nested=False)."
+            )
+        if isinstance(fitted.columns, TablePreprocessor):  # cells decide on it one by one
+            kinds = fitted.columns.kinds_
+            recipe.set_params(preprocess=clone(fitted.columns).set_params(kinds=kinds))
+        rows = replace(fitted.rows, X=fitted.table)
+        outer, models = tuned_in_outer_folds(self, recipe, fitted, rows)
+        models = [replace(one, in_folds=None, selection=None) for one in models]
+        train, y, outcome = rows.train, rows.y, rows.outcome
+        predicted = np.empty((len(train), *fitted.held_out_predicted.y.shape[1:]))
+        residuals = None if outcome.decides else np.empty(predicted.shape)
+        for model, tested, left in zip(models, outer.tested_by, outer, strict=True):
+            table = as_rest_of(model, rows_at(rows.X, train[tested]), np.delete(train, left))
+            outputs = model.outputs_of_table(table)
+            predicted[tested] = model.predicted(outcome.tied(outputs, model.tie))
+            if residuals is not None:
+                residuals[tested] = model.outcome.residuals(y[train[tested]], outputs)
+        held_out = HeldOut(rows.own(fitted.held_out_predicted.y), predicted, rows.own(rows.weight))
+        rules = [model.rule for model in models] if outcome.decides else None
+        tie = max(model.tie for model in (fitted, *models))
+        return Nested.of_folds(train, outer, held_out, rules, models, tie, own_residuals=residuals)

@@ -1,0 +1,1 @@
+"""Fitted models as values: rows, members, held-out outputs and rules, and what follows."""
