@@ -16,9 +16,9 @@ from sklearn.pipeline import Pipeline
 from looms._classes import class_indices
 from looms._typing import Array
 from looms.assessment._scoring import all_scores, judges_order
-from looms.estimators import TabularClassifier
 from looms.estimators._classifier import Classifier
 from looms.estimators._metrics import Scorer, StandIn, own_name, scorer_takes_weights
+from looms.fitted._scores import decided
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
@@ -103,18 +103,15 @@ def loo_scores(
     that would rank outputs of different models (one per row, group or fold), which are biased
     away from the class of the row, such as the average precision.
     """
-    if isinstance(fitted, TabularClassifier):
-        fitted = fitted.model_
     loo: HeldOut = getattr(fitted, "held_out_", fitted.loo_)
     classes, threshold = getattr(fitted, "classes_", None), getattr(fitted, "threshold_", 0.0)
     y, outputs, rows = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None]
     if classes is not None:
         y = classes[class_indices(loo.y)]
-        if (
-            isinstance(fitted, Classifier) and not fitted._tunes
-        ):  # those that decide for the rows of the fit
-            outputs, train = outputs.copy(), np.flatnonzero(fitted.fit_weight_)
-            outputs[train] = fitted._decided(np.ones(len(train)))[0].outputs
+        if isinstance(fitted, Classifier) and not fitted.fitted_.tuned:
+            # those that decide for the rows of the fit
+            outputs, train = outputs.copy(), fitted.fitted_.rows.train
+            outputs[train] = decided(fitted.fitted_, np.ones(len(train)))[0].outputs
     stand_in = StandIn(outputs, classes, threshold)
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
@@ -125,7 +122,7 @@ def loo_scores(
             elif own_name(scorer) == "roc_auc":
                 own = weight if scorer_takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own
-                scores[name] = fitted._area(own[fitted.fit_weight_ != 0])[0]
+                scores[name] = decided(fitted.fitted_, own[fitted.fit_weight_ != 0])[1][0]
     return scores
 
 

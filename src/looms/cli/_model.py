@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,7 +82,7 @@ class Fitted:
         first = self.steps[0][1] if self.steps else None
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
         self.unlike = None if self.table is None else Unlike(self.table)
-        self.known: Any = getattr(getattr(self.last, "model_", self.last), "X_fit_", None)
+        self.known: Any = getattr(self.last, "X_fit_", None)
         self.classes = as_written(getattr(self.last, "classes_", np.empty(0)))
         self.is_classifier = metadata["task"] == "classification"
 
@@ -107,11 +106,7 @@ class Fitted:
 
     def own(self) -> Any:
         """What takes the prepared rows."""
-        if getattr(self.last, "preprocessor_", None) is None:
-            return self.last
-        one = copy(self.last)
-        one.preprocessor_ = None
-        return one
+        return self.last._of_matrix()
 
     def tell_remarks(self, prefix: str = "") -> None:
         """Notes on the rows that were predicted, where they are unlike those of the fit.
@@ -143,8 +138,7 @@ def load(path: Path, max_bytes: int) -> Fitted:
     known = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
     if known and isinstance(metadata["columns"], dict | None):
         return Fitted(model, metadata | {"by_fit": True})
-    kernel = getattr(getattr(last, "model_", last), "kernel_", None)
-    if kernel is not None and kernel.pairwise:
+    if last.fitted_.pairwise:
         raise InputError(f"{path}: the model takes kernel values, not rows of features")
     target = metadata.get("target")
     of_model = {
@@ -278,9 +272,10 @@ class CoverageRequest:
             raise InputError(f"{name} is for {other}, but {path} is for {saved.metadata['task']}")
         if self.confidence_level is None:
             return
-        nested = saved.last._nested_scores is not None
-        if not nested and saved.last._was_tuned:
-            if saved.last._own_scores is None:
+        scores = saved.last._scores
+        nested = True in scores
+        if not nested and saved.last.fitted_.tuned:
+            if not scores:
                 tuned = "the model was tuned but not evaluated"
                 raise InputError(f"{path}: {tuned}, and --confidence-level needs evaluate()")
             what = "sets" if saved.is_classifier else "intervals"
@@ -300,7 +295,7 @@ class CoverageRequest:
             return {}
         saved, level = of.saved, self.confidence_level
         data: tuple[Any, Any] = (saved.own(), of.matrix)
-        if saved.last._nested_scores is not None:
+        if True in saved.last._scores:
             data = saved.model, of.rows  # models without each fold may prepare the rows anew
         # ValueError: a higher level than the rows of the model can give.
         with refused(f"--confidence-level {level:g}: "):

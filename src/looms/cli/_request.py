@@ -22,9 +22,9 @@ from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_SEARCH, PARAMETERS
 from looms.cli._options import Bounds, Column
 from looms.cli._output import as_messages, refused, warning
 from looms.cli._prepare import Prepared
-from looms.estimators._candidates import AUTO_KERNELS
+from looms.estimators._model import check_parameters
 from looms.estimators._one_kernel import FULL_ROWS
-from looms.estimators._scored import check_parameters
+from looms.estimators._tabular import AUTO_KERNELS
 from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel

@@ -20,7 +20,6 @@ from looms.cli._options import LISTS, Source
 from looms.cli._output import WIDE, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
 from looms.cli._request import ModelRequest
-from looms.estimators._encoding import is_positive_first
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
 from looms.report.scores import scores_in_order
@@ -223,7 +222,7 @@ def show_tried(facts: Facts) -> None:
     by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
     weighed = [row["weight"] is not None for row in tried]
     rows = [
-        {"": _arrow(k == model.fitted.best_index_), "kernel": row["kernel"]}
+        {"": _arrow(k == model.best), "kernel": row["kernel"]}
         | {"criterion": criterion_name(row["criterion"])}
         | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
         | {f"{by} {loss}": f"{row['loss']:.4g}"}
@@ -265,12 +264,13 @@ def show_choice(saved: Fitted, facts: Facts) -> None:
     _show_columns(facts)
     if confusion is None:
         return
-    fitted, labels, counts = facts.model.fitted, confusion["labels"], confusion["counts"]
+    labels, counts = confusion["labels"], confusion["counts"]
     show_confusion(counts, labels, f"Confusion, {method}")
-    rule = getattr(fitted, "threshold", 0.5)
+    outcome = facts.model.classes_of_fit
+    rule = outcome.threshold
     if rule == 0.5:
         return
-    if is_positive_first(getattr(fitted, "pos_label", None), fitted.classes_):
+    if outcome.positive_first:
         labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
     values = rule_scores(counts, facts.model.rule)
     shown = ", ".join(f"{name} {score_text(value)}" for name, value in values.items())

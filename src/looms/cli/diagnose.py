@@ -220,8 +220,9 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
     if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
     model = kernel_model(saved.model)
-    rows = np.flatnonzero(model.fit_weight_)
-    y = as_written(model.classes_)[class_indices(model.loo_.y)][rows]
+    fitted = model.fitted_
+    rows = fitted.rows.train
+    y = as_written(fitted.outcome.classes)[class_indices(fitted.loo.y)][rows]
     numbers, groups = saved.rows[rows], None
     if model.units_.grouped:  # labels are not in the file
         _, first, of = np.unique(
@@ -232,7 +233,7 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
     with as_messages(prefix=f"{path}: "):
         classes_and_labels(y)
     called = f"Model of {path}", "its fit", saved.rows_are
-    return Subject(model, model.X_fit_[rows], y, groups, numbers, *called)
+    return Subject(model._of_matrix(), saved.known[rows], y, groups, numbers, *called)
 
 
 def _of_data(

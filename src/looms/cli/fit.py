@@ -54,9 +54,9 @@ from looms.cli._scores import (
     show_tried,
 )
 from looms.datasets._table import table_name
-from looms.estimators._certificate import Certificate
 from looms.estimators._metrics import judged, named_scorer, scorers_of
-from looms.estimators._scored import scores_of
+from looms.estimators._model import scores_of
+from looms.fitted._certificate import Certificate
 from looms.model_files import save_model
 from looms.report._cautions import cautions_of_fit
 from looms.report.facts import Facts
@@ -311,10 +311,9 @@ def train(
                 why = str(error).partition(" evaluate(nested=False)")[0]  # which is what is done
                 warning(f"the scores are those of the fit, because it cannot be repeated: {why}")
         scores_of(model)  # which are kept
-    for one in (model, model.model_):
-        vars(one).pop("_skl_callbacks", None)
+    vars(model).pop("_skl_callbacks", None)
     if prepared.blocks is not None:
-        model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
+        model.set_params(preprocess="auto")._set_columns(prepared.preprocessor)
     numbers = prepared.rows
     options = asdict(request) | asdict(columns) | asdict(source) | {"no_evaluate": not evaluate}
     target, file = options.pop("target"), options.pop("file").name
@@ -359,7 +358,7 @@ def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
         if always:
             warning("no certificate: no model of the stack has a closed form")
         return None
-    if not always and model._cost_of_refit > _CHEAP**3:
+    if not always and model.fitted_.cost_of_refit > _CHEAP**3:
         return None
     made: Certificate | None = None
     with suppress(*[] if always else [MemoryError]):

@@ -267,7 +267,7 @@ def export(
         )
     to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     with as_messages(prefix=f"{model}: "):
-        fitted = kernel_model(saved.model)
+        fitted = saved.own()
         register_converters()
         options = {"zipmap": False} if saved.is_classifier else {}
         rows = np.zeros((1, fitted.n_features_in_))
@@ -277,8 +277,6 @@ def export(
         graph.metadata_props.add(key="columns", value=json_text(names))
     write_output(output, graph.SerializeToString())
     note(f"the graph is in {output}, of {count(fitted.n_features_in_, 'prepared column')}")
-    if transform == "none" and getattr(saved.last, "transforms_", {}):
-        note("no target is below zero: where the graph predicts less than zero, take zero")
     if saved.steps:
         steps = ".preprocessor_" if hasattr(saved.model, "preprocessor_") else "[:-1]"
         prepare = f"looms.load({str(model)!r}){steps}.transform(table)"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from looms._checks import as_they_are
 from looms._classes import class_indices
@@ -19,8 +18,8 @@ from looms._typing import AnyArray, Array
 from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._problem import model_without_rows
-from looms.estimators._selecting import chosen_criterion
 from looms.estimators._warnings import warn_of_order
+from looms.fitted._fitted import Fitted
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.lssvm.left_out import LeftOut
@@ -274,7 +273,7 @@ def case_deletion(
     CaseDeletion(n_samples=30, n_groups=5, criterion='press', most_influential='Thu')
     """
     fitted, by_kernels = model_without_rows(model, "Case deletion")
-    n = fitted.loo_.n_samples
+    n = fitted.loo.n_samples
     warn_of_order(names=names, groups=groups)
     names = names.index if hasattr(names, "iloc") else names
     names = np.arange(n) if names is None else np.asarray(names)
@@ -283,24 +282,24 @@ def case_deletion(
             f"names must have one name for each of the {n} training samples, but has shape "
             f"{names.shape}."
         )
-    criterion = chosen_criterion(fitted) if criterion is None else criterion
+    criterion = fitted.criterion_of_outputs if criterion is None else criterion
     chosen = as_criterion(criterion)
-    if chosen.needs_labels and not is_classifier(fitted):
+    if chosen.needs_labels and not fitted.outcome.decides:
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
     unit, labels, group = "sample", names, np.arange(n)
-    each = fitted.units_.clusters if groups is None else groups
+    each = fitted.units.clusters if groups is None else groups
     numbers = group_numbers(each, n)
-    by_group = groups is not None or fitted.units_.grouped
+    by_group = groups is not None or fitted.units.grouped
     if by_group:
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
         unit, labels = "group", as_they_are(each)[first]
-    train = np.flatnonzero(fitted.fit_weight_)
+    train = fitted.rows.train
     present, first = np.unique(group[train], return_index=True)
     m, paired = len(present), len(train) <= MOST_PAIRED
     if m < 3:
         raise ValueError(f"Case deletion needs three {unit}s of non-zero weight or more, got {m}.")
-    y, _, weight = (each[train] for each in fitted.loo_)
-    left_out, sets = fitted.left_out(), Units.of_numbers(group[train])
+    y, _, weight = (each[train] for each in fitted.loo)
+    left_out, sets = fitted.left_out, Units.of_numbers(group[train])
     with blas_threads(len(train)):
         leverage, own = left_out.leverage(), left_out.outputs(sets)[0]
         own_change = own - left_out.fitted()
@@ -312,17 +311,17 @@ def case_deletion(
     usual = energy.sum(axis=0) / len(train) + np.finfo(np.float64).tiny  # all may be zero
     sizes = np.bincount(sets.number[0])
     surprise = np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1))
-    held_out, of_classes = fitted.held_out_, {}
+    held_out, of_classes = fitted.held_out, {}
     if unit == "group":
-        outputs = fitted.loo_.outputs.copy()
+        outputs = fitted.loo.outputs.copy()
         outputs[train] = own.reshape(y.shape)
         held_out = HeldOut(held_out.y, outputs, held_out.sample_weight)
-    if is_classifier(fitted):
-        margins, label = _margins(held_out, fitted.threshold_), class_indices(fitted.loo_.y)
+    if fitted.outcome.decides:
+        margins, label = _margins(held_out, fitted.rule.threshold), class_indices(fitted.loo.y)
         of_classes = {
             "margin": margins[np.arange(n), label],
-            "label": fitted.classes_[label],
-            "predicted": fitted.classes_[margins.argmax(axis=1)],
+            "label": fitted.outcome.classes[label],
+            "predicted": fitted.outcome.classes[margins.argmax(axis=1)],
         }
     place = sets.number[0, first]  # of the units, in the order of their labels
     of_units = (each[place] for each in (surprise, largest, rms_change, of_criterion))
@@ -385,7 +384,7 @@ def _order(values: Array) -> AnyArray:
     return np.asarray(order[np.isfinite(values[order])])
 
 
-def loo_margins(fitted: Any) -> Array:
+def loo_margins(fitted: Fitted) -> Array:
     """Leave-one-out margin of every class, (n_samples, n_classes), from ``held_out_``.
 
     For two classes the margins are ∓(f − threshold). For more classes a margin is the output minus
@@ -394,7 +393,7 @@ def loo_margins(fitted: Any) -> Array:
 
     Parameters
     ----------
-    model : fitted classifier of looms
+    fitted : fitted model of classes.
 
     Examples
     --------
@@ -403,10 +402,10 @@ def loo_margins(fitted: Any) -> Array:
     >>> from looms.diagnostics._case_deletion import loo_margins
     >>> X, y = load_iris(return_X_y=True)
     >>> model = KernelClassifier(mu=1e-3).fit(X, y)
-    >>> int((loo_margins(model).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
+    >>> int((loo_margins(model.fitted_).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
     5
     """
-    return _margins(fitted.held_out_, fitted.threshold_)
+    return _margins(fitted.held_out, fitted.rule.threshold)
 
 
 def _margins(held_out: HeldOut, threshold: float | Array) -> Array:

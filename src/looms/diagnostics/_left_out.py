@@ -261,7 +261,7 @@ def models_without(
     rows: Array | None = None  # outputs of the model without group k for sample j, (m, n)
     if isinstance(problem.estimator, GivenMembers):
         estimator = clone(problem.estimator).fit(problem.X, problem.y)
-        left_out, units = estimator.left_out(), Units.of_numbers(group)
+        left_out, units = estimator.fitted_.left_out, Units.of_numbers(group)
         outputs = estimator.decision_function(problem.X)
         own = left_out.outputs(units)[0].reshape(outputs.shape)
         if likelihood and len(classes) == 2:

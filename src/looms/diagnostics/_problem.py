@@ -6,7 +6,7 @@ from the data to set a hyper-parameter is learned once, from all samples.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -24,12 +24,12 @@ from sklearn.utils.validation import check_is_fitted
 from looms._checks import check_estimator, check_known
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
-from looms.estimators import KernelClassifier, TabularClassifier
-from looms.estimators._candidates import CandidatesClassifier
-from looms.estimators._encoding import class_weights
+from looms.estimators import KernelClassifier
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._kernel_model import fitted_model
 from looms.estimators._targets import as_targets, check_labels
+from looms.fitted._changes import weight_factors
+from looms.fitted._fitted import Fitted
+from looms.fitted._outcome import Classes
 from looms.folds import group_numbers
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member
@@ -109,18 +109,17 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             estimator = clone(estimator).fit(X, y)
     steps, fitted = parts_of(estimator)
     own = getattr(fitted, "preprocessor_", None)  # of a model of tables
-    fitted = fitted.model_ if isinstance(fitted, TabularClassifier) else fitted
     if isinstance(fitted, BaseSearchCV):
         raise ValueError(
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
             "estimator with the parameters that it selected."
         )
-    of_looms = isinstance(fitted, KernelClassifier | CandidatesClassifier)
-    closed = (fitted._closed if of_looms else None) or fitted
-    by = by_kernels(fitted) if of_looms else ""
-    given: dict[str, Any] = {"estimator": frozen(closed), "by_kernels": by}
+    value: Fitted | None = getattr(fitted, "fitted_", None)
+    closed, by = (None, "") if value is None else (value.closed or value, by_kernels(value))
+    estimator = frozen(fitted) if closed is None else GivenMembers.of(closed)
+    given: dict[str, Any] = {"estimator": estimator, "by_kernels": by}
     given |= {"y": y, "labels": labels, "classes": classes, "names": names}
-    given["threshold"] = closed.threshold_ if of_looms else 0.0
+    given["threshold"] = 0.0 if closed is None else closed.rule.threshold
     if not steps:
         return Problem(X=X, preprocessing="none", **given)
     before = clone(Pipeline(steps))
@@ -139,35 +138,36 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     return Problem(X=X, preprocessing="refitted", **given)
 
 
-def by_kernels(fitted: Any) -> str:
+def by_kernels(fitted: Fitted) -> str:
     """Words for what is told of the kernels of a model alone; empty if it is all of kernels."""
-    if fitted._closed in (None, fitted):
+    if fitted.closed in (None, fitted):
         return ""
-    return BY_KERNELS if fitted._kernel_members else BY_BEST
+    return BY_KERNELS if fitted.kernel_members else BY_BEST
 
 
-def model_without_rows(model: Any, what: str) -> tuple[Any, str]:
-    """The fitted looms estimator inside ``model``, which has its models without any rows.
+def model_without_rows(model: Any, purpose: str) -> tuple[Fitted, str]:
+    """The fitted model of looms inside ``model``, which has its models without any rows.
 
     Of a stack with estimators of scikit-learn, which have none, it is the model of its kernels
     alone, as the words beside it say.
     """
-    parts = parts_of(model)
-    estimator = getattr(parts.last, "model_", parts.last)
-    if not hasattr(estimator, "left_out"):
-        raise TypeError(
-            f"{what} needs a fitted looms model, such as KernelClassifier, or a "
-            f"pipeline or search that ends in one; got {type(model).__name__}. "
-            "looms.diagnostics.influence takes other classifiers."
-        )
-    check_is_fitted(estimator, "fit_weight_")
-    closed = estimator._closed
-    if closed is None:
+    fitted = model
+    if not isinstance(model, Fitted):
+        estimator = parts_of(model).last
+        if not hasattr(estimator, "left_out"):
+            raise TypeError(
+                f"{purpose} needs a fitted looms model, such as KernelClassifier, or a "
+                f"pipeline or search that ends in one; got {type(model).__name__}. "
+                "looms.diagnostics.influence takes other classifiers."
+            )
+        check_is_fitted(estimator)
+        fitted = estimator.fitted_
+    if fitted.closed is None:
         raise ValueError(
-            f"{what} needs models without single rows, which are refits for estimators of "
+            f"{purpose} needs models without single rows, which are refits for estimators of "
             "scikit-learn, and this model has no kernel: give a kernel among its candidates."
         )
-    return closed, by_kernels(estimator)
+    return fitted.closed.on_scale, by_kernels(fitted)
 
 
 def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -231,6 +231,25 @@ class GivenMembers(KernelClassifier):
 
     members: tuple[Member, ...] = ()
 
+    @classmethod
+    def of(cls, fitted: Fitted) -> GivenMembers:
+        """Unfitted, with the members of a fitted model."""
+        outcome, recipe = fitted.outcome, fitted.recipe
+        assert isinstance(outcome, Classes)
+        weights = dict(zip(outcome.classes.tolist(), weight_factors(fitted).tolist(), strict=True))
+        estimator = cls(
+            "rbf" if fitted.leading is None else fitted.leading.kernel,
+            mu=1.0,  # of none
+            fit_intercept=fitted.fit_intercept,
+            class_weight=weights if recipe is None else recipe.class_weight,
+            # The sigmoid of T11 serves two classes. The model's own probabilities are for new
+            # samples: calibrated on leave-one-out outputs, they are no likelihood of those it has
+            # seen.
+            calibration=outcome.calibration if len(outcome.classes) > 2 else None,
+        )
+        estimator.members = fitted.members
+        return estimator
+
     def __sklearn_clone__(self) -> GivenMembers:
         estimator: GivenMembers = super().__sklearn_clone__()
         estimator.members = self.members
@@ -239,35 +258,16 @@ class GivenMembers(KernelClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> GivenMembers:
         """Solve each member anew; no threshold is subtracted, `Problem.threshold` has it."""
         X, y, weight = self._validated(X, y, sample_weight)
-        classes, labels, targets = self._encoded(y, weight)
-        zeta = weight * class_weights(self.class_weight, labels, classes, weight)
-        train = np.flatnonzero(weight)
-        zeta, Y = zeta[train] * (len(train) / zeta[train].sum()), targets[train]
-        numbers = group_numbers(groups, len(y))
-        units = Units.of(None, y, numbers, classes=True, rows=train)
-        rows = training_rows(X, train, self.members[0].pairwise)
+        rows = self._rows(X, y, weight, group_numbers(groups, len(y)))
+        Y, zeta = rows.own(rows.targets), rows.own(rows.fit_weight)
+        zeta = zeta * (len(zeta) / zeta.sum())
+        units = Units.of(None, rows.y, rows.groups, classes=True, rows=rows.train)
+        samples = training_rows(X, rows.train, self.members[0].pairwise)
         fits = [
-            one.fit(one.left_out(rows, Y, zeta, self.fit_intercept), units, Y)
-            for one in self.members
+            member.fit(member.left_out(samples, Y, zeta, self.fit_intercept), units, Y)
+            for member in self.members
         ]
-        fitted = fitted_model(X, weight, targets, [one.weight for one in self.members], fits)
-        fitted |= {"classes_": classes, "units_": units.spread(train, numbers)}
-        self._set_given(fitted, rule_of=None)
-        self.threshold_ = 0.0
+        summed = [(member.weight, fit) for member, fit in zip(self.members, fits, strict=True)]
+        fitted = Fitted.of(rows, units, summed, self.fit_intercept)
+        self._set_fitted(replace(fitted, rule=replace(fitted.rule, threshold=0.0)))
         return self
-
-
-@frozen.register
-def _(fitted: KernelClassifier | CandidatesClassifier) -> Any:
-    own = fitted if fitted._unfitted is None else fitted._unfitted  # parameters may be set since
-    estimator = GivenMembers(
-        getattr(fitted, "kernel_", "rbf"),
-        mu=1.0,  # of none
-        fit_intercept=fitted.fit_intercept_,
-        class_weight=own.class_weight,
-        # The sigmoid of T11 serves two classes. The model's own probabilities are for new
-        # samples: calibrated on leave-one-out outputs, they are no likelihood of those it has seen.
-        calibration=own.calibration if len(fitted.classes_) > 2 else None,
-    )
-    estimator.members = fitted.members_
-    return estimator

@@ -7,14 +7,15 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from looms._classes import class_indices
 from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import with_error
+from looms.blocks import RowBlocks
 from looms.diagnostics._problem import model_without_rows
+from looms.fitted._fitted import Fitted
 from looms.held_out import HeldOut
 from looms.scores import area_within
 from looms.selection._decisions import Decided, Decisions
@@ -149,24 +150,25 @@ def row_order(model: Any) -> RowOrder | None:
     True
     """
     fitted, by_kernels = model_without_rows(model, "The test of row order")
-    if fitted.loo_ not in _KNOWN:
+    if fitted.loo not in _KNOWN:
         try:
-            _KNOWN[fitted.loo_] = _tested(fitted)
+            _KNOWN[fitted.loo] = _tested(fitted)
         except np.linalg.LinAlgError:
-            _KNOWN[fitted.loo_] = None
-    order = _KNOWN[fitted.loo_]
+            _KNOWN[fitted.loo] = None
+    order = _KNOWN[fitted.loo]
     return replace(order, by_kernels=by_kernels) if order and by_kernels else order
 
 
-def _tested(fitted: Any) -> RowOrder | None:
+def _tested(fitted: Fitted) -> RowOrder | None:
     """`row_order` of a fitted model."""
-    train = np.flatnonzero(fitted.fit_weight_)
-    n, y, classes = len(train), fitted.loo_.y[train], bool(is_classifier(fitted))
-    if fitted.X_fit_ is None or n > MOST or (y.ndim == 2 and not classes):
+    rows, train, classes = fitted.rows, fitted.rows.train, fitted.outcome.decides
+    n, y = len(train), rows.own(rows.targets)
+    if isinstance(rows.X, RowBlocks | None) or n > MOST or (y.ndim == 2 and not classes):
         return None
     if _in_blocks(fitted):
         return None
-    _, first, number = np.unique(fitted._units.clusters, return_index=True, return_inverse=True)
+    clusters = fitted.units_of_fit.clusters
+    _, first, number = np.unique(clusters, return_index=True, return_inverse=True)
     unit = np.argsort(np.argsort(first))[number]  # in the order of their first rows
     first = np.sort(first)
     if len(first) < FEWEST:
@@ -176,38 +178,38 @@ def _tested(fitted: Any) -> RowOrder | None:
     blocks = _blocks(alike if in_pieces else np.zeros(len(first), dtype=int))
     folds = np.vstack([blocks, _exchanged(blocks, alike)])[:, unit]
     with blas_threads(n):
-        left_out = fitted.left_out()
+        left_out = fitted.left_out
         outputs = np.array([left_out.outputs(Units.of_numbers(each))[0] for each in folds])
-    weight = getattr(fitted, "selection_weight_", fitted.loo_.sample_weight)[train]
+    weight = rows.own(rows.selection_weight)
     press = np.average(((left_out.y - outputs) ** 2).sum(axis=2), axis=1, weights=weight)
     statistic, random = float(press[0]), press[1:]
     n_as_large = int(np.count_nonzero(random >= statistic * (1 - _ROUNDING)))
-    of_all = np.full(len(fitted.fit_weight_), -1)
+    of_all = np.full(len(rows.weight), -1)
     of_all[train] = folds[0]
-    held_out = HeldOut(y, outputs[0].reshape(y.shape), fitted.loo_.sample_weight[train])
+    held_out = HeldOut(y, outputs[0].reshape(y.shape), rows.own(rows.weight))
     scores = _scores_within(fitted, held_out, folds[0])
     return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
 
 
-def _scores_within(fitted: Any, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:
+def _scores_within(fitted: Fitted, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:
     """Scores as of ``evaluate``, at the threshold and calibration of the model.
 
     The area under the ROC curve compares rows of one fold.
     """
     y, outputs, weight = held_out
-    if is_classifier(fitted):
-        decided = Decided.of(np.arange(len(y)), outputs, fitted._rule)
+    if fitted.outcome.decides:
+        decided = Decided.of(np.arange(len(y)), outputs, fitted.rule)
         made = Decisions.of([decided], class_indices(y))
-        area = area_within(held_out, Units.of_numbers(folds), fitted._tie)
+        area = area_within(held_out, Units.of_numbers(folds), fitted.tie)
         scores = class_scores(class_indices(y), made.wrong, area, weight, losses=made.losses)
     else:
         scores = number_scores(y, outputs[None], weight)
     return {name: value for name, (value, _) in scores.items()}
 
 
-def _in_blocks(fitted: Any) -> bool:
+def _in_blocks(fitted: Fitted) -> bool:
     """True if rows are held out in windows of time, or in few blocks of consecutive rows."""
-    units = fitted._units
+    units = fitted.units_of_fit
     if not units.in_folds:
         return False
     if units.windows:

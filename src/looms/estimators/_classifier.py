@@ -56,7 +56,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
     calibration: str | None
     class_weight: Any
     pos_label: Any
-    classes_: AnyArray = of_fitted(lambda fitted: fitted.outcome.labels, "The classes, sorted.")
+    classes_: AnyArray = of_fitted(lambda fitted: fitted.outcome.classes, "The classes, sorted.")
     threshold_: float | Array = of_fitted(
         lambda fitted: fitted.rule.threshold, "Threshold of the outputs."
     )
@@ -118,7 +118,9 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         warn_of_search(fitted.selection, fitted.rows.targets)
         warn_of_missed_precision(self.threshold, fitted.loss)
         if self._tunes:
-            warn_of_one_class(self, self.classes_, self.held_out_, self.threshold_)
+            outcome = fitted.outcome
+            assert isinstance(outcome, Classes)
+            warn_of_one_class(outcome, fitted.held_out, fitted.rule.threshold)
 
     @lazy_for_dask
     def decision_function(self, X: Any) -> Array:
@@ -295,8 +297,9 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         the decisions, which are those for a population with such classes, but probabilities are
         those of the classes as they are in the samples.
         """
-        outputs = self._outputs(X)
-        return class_probabilities(self.calibrator_, outputs)
+        outputs, calibrator = self._outputs(X), self.calibrator_
+        assert calibrator is not None
+        return class_probabilities(calibrator, outputs)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazy_for_dask

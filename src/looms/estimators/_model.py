@@ -117,8 +117,6 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _scores: dict[bool, Scores]
     #: Name of the target of the fit, if it had one.
     _target: str | None = None
-    #: True if the columns of a table are prepared.
-    _prepares: bool = False
     #: Parameters of this model on a matrix, and on the targets that are fitted.
     _as_given: ClassVar[dict[str, Any]] = {}
 
@@ -421,6 +419,10 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Rows as models of tables take them."""
         return X
 
+    def _of_matrix(self) -> Self:
+        """This model for rows as the members take them."""
+        return self
+
     def _outputs(self, X: Any) -> Array:
         """Outputs of the model for new rows, on the scale of the targets that were fitted."""
         return self.fitted_.outputs(self._matrix(X))
@@ -706,6 +708,11 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return [as_kernel(kernel) for kernel in self._given_kernels]
 
     @property
+    def _prepares(self) -> bool:
+        """True if the columns of a table are prepared."""
+        return False
+
+    @property
     def _names_of_features(self) -> AnyArray | None:
         """Names of the features of the kernels, if they have any."""
         return getattr(self, "feature_names_in_", None)
@@ -794,3 +801,16 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         rules = [model.rule for model in models] if outcome.decides else None
         tie = max(model.tie for model in (fitted, *models))
         return Nested.of_folds(train, outer, held_out, rules, models, tie, own_residuals=residuals)
+
+
+def check_parameters(model: Model) -> None:
+    """ValueError or TypeError, as `fit` raises it, for parameters that no rows could mend."""
+    model._check_parameters()
+
+
+def scores_of(model: Model) -> Scores:
+    """What `evaluate` returned, nested if it was; otherwise the scores that take no refits.
+
+    Models for intervals are not made.
+    """
+    return model._scores.get(True) or model._scores_of_fit()

@@ -315,6 +315,6 @@ class OneKernel(Model):
         problem.check(self._options, classes)
 
     def _values_of(self, fitted: Fitted) -> dict[str, Any]:
-        (member,) = fitted.members
+        member = fitted.kernel_members[0]
         values = {"kernel": member.kernel, "mu": member.mu, "fit_intercept": fitted.fit_intercept}
         return super()._values_of(fitted) | values  # as fitted, whatever was set since

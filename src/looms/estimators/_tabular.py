@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -233,13 +234,28 @@ class Tabular(Model):
 
     def _set_table(self, fitted: Fitted, columns: Any, table: Any, y: Any, seconds: float) -> None:
         """Keep a fitted model with what prepares its columns, and the table of its fit."""
-        self._set_fitted(replace(fitted, columns=columns, table=table, seconds=seconds))
+        self._set_fitted(replace(fitted, table=table, seconds=seconds))
         self._target = name_of(y)
         if columns is not None:
-            self.n_features_in_ = int(columns.n_features_in_)
-            self.__dict__.pop("feature_names_in_", None)
-            if hasattr(columns, "feature_names_in_"):
-                self.feature_names_in_ = np.asarray(columns.feature_names_in_)
+            self._set_columns(columns)
+
+    def _set_columns(self, columns: Any) -> None:
+        """Keep what prepares the columns of the matrix that the members were fitted to."""
+        self.fitted_ = self.fitted_.with_parts(columns=columns)
+        self.n_features_in_ = int(columns.n_features_in_)
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(columns, "feature_names_in_"):
+            self.feature_names_in_ = np.asarray(columns.feature_names_in_)
+
+    def _of_matrix(self) -> Self:
+        """This model for prepared rows."""
+        if self.fitted_.columns is None:
+            return self
+        model = copy(self)
+        model.fitted_ = self.fitted_.with_parts(columns=None, table=None)
+        model.n_features_in_ = self.fitted_.n_features
+        model.__dict__.pop("feature_names_in_", None)
+        return model
 
     def _checked_table(self, X: Any) -> Any:
         """Rows as models of tables take them; ColumnsWarning of values that no training row has."""

@@ -26,6 +26,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms._words import listed
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.fitted._fitted import Selected
+from looms.fitted._outcome import Classes
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Normalized, Ranked, Weighted
 from looms.kernels._stationary import Isotropic
@@ -419,26 +420,26 @@ def told_of_time(
         _TIME_IS_TOLD.reset(token)
 
 
-def settings_for_rare_classes(model: Any, n_classes: int) -> list[str]:
+def settings_for_rare_classes(outcome: Classes, n_classes: int) -> list[str]:
     """Settings that allow for classes of unequal size; none if the model has one of them."""
-    adjusted = model.class_weight is not None or model.threshold != 0.5
-    if adjusted:
+    if outcome.weighted or outcome.threshold != 0.5:
         return []
     return [*["threshold='balanced'"] * (n_classes == 2), "class_weight='balanced'"]
 
 
-def remedies_for_rare_classes(model: Any, n_classes: int) -> list[str]:
+def remedies_for_rare_classes(outcome: Classes, n_classes: int) -> list[str]:
     """Settings to try when a class is seldom predicted: another threshold if one was set."""
-    if model.threshold != 0.5:
+    if outcome.threshold != 0.5:
         return ["another threshold"]
-    return settings_for_rare_classes(model, n_classes)
+    return settings_for_rare_classes(outcome, n_classes)
 
 
-def warn_of_one_class(model: Any, classes: Any, loo: HeldOut, threshold: float | Array) -> None:
+def warn_of_one_class(outcome: Classes, held_out: HeldOut, threshold: float | Array) -> None:
     """OneClassWarning if one class is predicted for all samples when they are held out."""
-    taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
+    classes = outcome.labels
+    taken = np.unique(class_indices(held_out.outputs, threshold)[held_out.sample_weight > 0])
     if len(taken) == 1:
-        settings = [*remedies_for_rare_classes(model, len(classes)), "another kernel"]
+        settings = [*remedies_for_rare_classes(outcome, len(classes)), "another kernel"]
         remedy = ", ".join(settings[:-1]) + " or " * (len(settings) > 1) + settings[-1]
         warn(
             f"The model predicts class {classes[taken].tolist()[0]!r} for every held-out row. "

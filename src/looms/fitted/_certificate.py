@@ -118,7 +118,7 @@ class Certificate:
         return _html.table(["certificate", self.verdict], list(values.items()))
 
 
-def certified(model: Fitted, n_rows: int, X: Any = None) -> Certificate:
+def certified(model: Fitted, n_rows: int = 3, X: Any = None) -> Certificate:
     """Certificate of rows of a model, each left out by itself, or with its group or fold.
 
     ``X`` are the rows of the fit, if the model does not hold them.
@@ -162,7 +162,7 @@ def _places_to_refit(model: Fitted, n_rows: int, train: AnyArray) -> AnyArray:
 
 def _of_single_rows(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
     """Of the members in closed form: outputs of the others are refits, and not always the same."""
-    others = [member for member in model.members if not member.closed]
+    others: list[Any] = [member for member in model.members if not member.closed]
     if len(others) == len(model.members):
         raise ValueError("certify compares closed forms with refits, but this model has none.")
     kept = sum(member.weight * member.held_out[places] for member in others)

@@ -26,6 +26,7 @@ from looms.lssvm.left_out import LeftOut, Sum
 from looms.selection._candidates import Candidate, Candidates
 from looms.selection._decisions import Rule
 from looms.selection._nested import Nested
+from looms.selection._support_vectors import DEVIANCE
 from looms.selection._tuning import Tuning
 from looms.tables import TablePreprocessor
 from looms.tables._preprocessor import matrix_of
@@ -82,6 +83,10 @@ class Selected:
             "rank_held_out_loss": rankdata(losses, method="min").astype(int),
             "seconds": np.array([candidate.seconds for candidate in self.candidates]),
         }
+
+
+#: Parts of a fitted model that take n³ flops, and are the same on any scale of the targets.
+_SYSTEMS = ("solved", "left_out")
 
 
 def sum_of(weights: Sequence[float], members: Sequence[LeftOut]) -> LeftOut:
@@ -195,7 +200,7 @@ class Fitted:
             units.spread(train, rows.groups),
             HeldOut(rows.targets, loo, rows.weight),
             HeldOut(rows.targets, held_out, rows.weight),
-            rule._replace(tie=tie),
+            replace(rule, tie=tie),
             fit_intercept,
             **others,
         )
@@ -236,6 +241,11 @@ class Fitted:
     def criterion(self) -> Any:
         """Criterion of the selected candidate; of given values "press"."""
         return "press" if self.selection is None else self.selection.best.criterion
+
+    @property
+    def criterion_of_outputs(self) -> Any:
+        """The same, of outputs: a machine is selected by one of its probabilities."""
+        return "hinge" if self.criterion == DEVIANCE else self.criterion
 
     @property
     def pairwise(self) -> bool:
@@ -370,6 +380,20 @@ class Fitted:
                 outputs = self.left_out.outputs(units)
             outputs = outputs.reshape(len(outputs), *of_fit.y.shape)
         return np.array([self.outcome.predicted_of_fit(of_fit, values) for values in outputs])
+
+    @property
+    def on_scale(self) -> Fitted:
+        """The model of the targets as they were fitted, if a transform of them was."""
+        if self.outcome.plain and self.rows.numbers is None:
+            return self
+        rows = replace(self.rows, outcome=self.outcome.on_scale, numbers=None)
+        return self.with_parts(rows=rows)
+
+    def with_parts(self, **parts: Any) -> Fitted:
+        """The model with other parts, of which its systems do not depend."""
+        model = replace(self, **parts)
+        vars(model).update({name: value for name, value in vars(self).items() if name in _SYSTEMS})
+        return model
 
     # Models without some rows ---------------------------------------------------------
 

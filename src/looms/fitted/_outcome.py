@@ -46,6 +46,16 @@ class Outcome(ABC):
         """True if outputs are on the scale of the target."""
         return True
 
+    @property
+    def on_scale(self) -> Outcome:
+        """The outcome of the targets as they are fitted."""
+        return self
+
+    @property
+    def classes(self) -> AnyArray:
+        """The classes; none of numbers."""
+        return np.empty(0)
+
     @abstractmethod
     def values(self, targets: Array) -> AnyArray:
         """Values of the target, as they were given, of the coded ``targets``."""
@@ -103,6 +113,10 @@ class Classes(Outcome):
     calibration: Any = "sigmoid"
     weighted: bool = False
     positive_first: bool = False
+
+    @property
+    def classes(self) -> AnyArray:
+        return self.labels
 
     def values(self, targets: Array) -> AnyArray:
         return np.asarray(self.labels[class_indices(targets)])
@@ -194,6 +208,10 @@ class Numbers(Outcome):
     @property
     def plain(self) -> bool:
         return self.transform == "none" and not self.errors
+
+    @property
+    def on_scale(self) -> Numbers:
+        return Numbers()
 
     def values(self, targets: Array) -> Array:
         return targets if self.plain else self.function.inverse(targets)

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_classifier
 
-from looms._typing import AnyArray
 from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
+from looms.fitted._fitted import Fitted
+from looms.fitted._outcome import Classes
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
-from looms.lssvm.fit import KernelMember, LandmarkMember
+from looms.lssvm.fit import KernelMember, LandmarkMember, Member
 from looms.model_files._values import index, indices, is_of, numbers, places, positive, require
 from looms.selection._nested import Setting
 from looms.selection._target_transforms import TARGET_TRANSFORMS
@@ -45,9 +46,11 @@ def _samples(owner: Any, name: str, n_features: int | None = None) -> tuple[int,
 
 
 def _classes(owner: Any) -> int:
-    classes = np.unique(owner.classes_)
-    proper = len(classes) >= 2 and owner.classes_.shape == classes.shape
-    require(proper, "classes_ is not of two or more labels")
+    name = "labels" if hasattr(owner, "labels") else "classes_"
+    given = getattr(owner, name)
+    classes = np.unique(given)
+    proper = len(classes) >= 2 and given.shape == classes.shape
+    require(proper, f"{name} is not of two or more labels")
     return len(classes)
 
 
@@ -65,126 +68,132 @@ def _held_out(owner: Any, name: str, shape: tuple[int, ...]) -> None:
     require(outputs.y.shape == shape, f"{name} has shape {outputs.y.shape}, not {shape}")
 
 
-def _weights(owner: Any, n: int) -> None:
-    for name in ("fit_weight_", "selection_weight_"):
-        if name in vars(owner):
-            require(bool((numbers(owner, name, n) >= 0).all()), f"{name} is negative")
+def rows(rows: Any) -> None:
+    n = len(numbers(rows, "weight", None))
+    for name in ("weight", "fit_weight", "selection_weight"):
+        require(bool((numbers(rows, name, n) >= 0).all()), f"{name} is negative")
+    targets = numbers(rows, "targets", n, *(None for _ in rows.targets.shape[1:]))
+    if rows.numbers is not None:
+        numbers(rows, "numbers", *targets.shape)
+    places(rows, "groups", n, n)
+    if rows.X is not None:
+        require(_samples(rows, "X", rows.X.shape[1])[0] == n, "X is of other rows")
 
 
-def _together(owner: Any, n: int) -> None:
-    """Check what is held out together."""
-    for units in (owner.units_, getattr(owner, "choice_units_", None) or owner.units_):
-        require(len(units.clusters) == n, "units_ are of other rows")
-
-
-def _models_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
-    """Models chosen without each fold, if any; checks that these, and scores, are of all rows
-    fitted."""
-    later, seed = owner._unfitted, {"_outer_seed", "model_"} & {*vars(owner)}
-    proper = later is None or (type(later) is type(owner) and bool(seed))
-    require(proper, "_unfitted is another model")
-    evaluated = [one for one in (owner._nested_scores, owner._own_scores) if one is not None]
-    chosen = [one for one in (*(s._nested for s in evaluated), owner._in_folds) if one is not None]
-    for one in (*evaluated, *chosen):
-        same = np.array_equal(one.rows, np.flatnonzero(weight))
-        require(same, "scores are not of the rows fitted")
-    for scores in evaluated:
-        require(scores.predictions.n_samples == len(weight), "predictions are of other rows")
-    return tuple(model for one in chosen for model in one.models)
-
-
-def _members(model: Any, members: Any, n: int) -> None:
-    """Check the models that are summed, on ``n`` samples or on landmarks."""
-    require(len(members) > 0, "members_ are not there")
-    for one in members:
-        require(bool(numbers(one, "weight") >= 0), "weight is negative")
-        require(one.pairwise == members[0].pairwise, "members_ take other samples")
-        if isinstance(one, KernelMember):
-            _kernel_member(model, one, n)
-        else:
-            require(one.shape == model.loo_.y.shape[1:], f"shape {one.shape} is of others")
-            m = len(numbers(one, "held_out", None, *one.shape))
-            n_rows, n_units = (
-                (m, 0) if one.units is None else (one.units.shape[1], one.units.n_units)
-            )
-            proper = n_rows == m and len(one.without) == n_units
-            alike = all(type(each) is type(one) and each.shape == one.shape for each in one.without)
-            require(proper and alike, "without is not of the folds of the rows")
-    require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
-
-
-def _chosen_in_fold(model: Any, one: Any, n: int) -> None:
-    """Check what was chosen without a fold of ``n`` samples: members, or a point of a grid."""
-    if isinstance(one, Setting):
-        _kernel_of(one.kernel, model.X_fit_)
-        positive(one, "mu")
+def fitted(fitted: Any) -> None:
+    fitted.__post_init__()
+    rows, n = fitted.rows, len(fitted.rows.weight)
+    require(all(isinstance(member, Member) for member in fitted.members), "members are no members")
+    _members(fitted, fitted.members, n)
+    for name in ("loo", "held_out"):
+        _held_out(fitted, name, rows.targets.shape)
+    require(0 <= fitted.rule.tie < 1, "tie is no small number")
+    selection, m = fitted.selection, int(np.count_nonzero(rows.weight))
+    if selection is not None:
+        index(selection, "index", len(selection.candidates))
+        if selection.weights is not None:
+            numbers(selection, "weights", len(selection.candidates))
+        if selection.closed is not None:
+            require(isinstance(selection.closed, KernelMember), "closed has no kernel")
+            _kernel_member(fitted, selection.closed, n)
+    if fitted.in_folds is not None:
+        _choices(fitted, fitted.in_folds)
+    if fitted.blocks_scored_in is not None:
+        units, outputs = fitted.blocks_scored_in
+        proper = len(units.clusters) == m and outputs.shape == (m, *rows.targets.shape[1:])
+        require(proper and outputs.dtype == np.float64, "blocks_scored_in is of other rows")
+    if isinstance(rows.outcome, Classes):
+        _decides(fitted)
     else:
-        _members(model, one, n)
+        require(rows.outcome.transform in TARGET_TRANSFORMS, "transform is not known")
 
 
-def _kernel_member(model: Any, one: KernelMember, n: int) -> None:
-    shape, on_landmarks = model.loo_.y.shape[1:], isinstance(one, LandmarkMember)
-    require(not (on_landmarks and one.pairwise), "landmarks are of a kernel matrix")
-    if isinstance(one, SupportVectorMember) and shape:
+def _decides(fitted: Any) -> None:
+    """Check threshold and calibrator of classes."""
+    n_classes, rule = _classes(fitted.outcome), fitted.rule
+    shape = fitted.rows.targets.shape[1:]
+    require(shape == (() if n_classes == 2 else (n_classes,)), f"targets have shape {shape}")
+    if isinstance(rule.calibrator, Softmax):
+        proper = n_classes > 2 and np.shape(rule.calibrator.constants) == (n_classes,)
+        require(proper, f"calibrator is not of {n_classes} classes")
+        numbers(rule, "threshold", *np.shape(rule.threshold)[:1] and (n_classes,))
+        return
+    proper = rule.calibrator is None or isinstance(rule.calibrator, _CALIBRATORS)
+    require(proper, "calibrator is not a calibrator")
+    numbers(rule, "threshold")
+
+
+def _choices(fitted: Any, nested: Any) -> None:
+    """Check models that were chosen without each fold."""
+    trained = np.flatnonzero(fitted.rows.weight)
+    require(np.array_equal(nested.rows, trained), "choices are not of the rows fitted")
+    for model in nested.models:
+        if isinstance(model, Setting):
+            _kernel_of(model.kernel, fitted.rows.X)
+            positive(model, "mu")
+        elif not isinstance(model, Fitted):
+            require(type(model) is tuple, "folds are not of such models")
+            _members(fitted, model, len(trained))
+    require(len({type(model) for model in nested.models}) == 1, "folds are of different models")
+
+
+def _members(fitted: Any, members: Any, n: int) -> None:
+    """Check the models that are summed, on ``n`` samples or on landmarks."""
+    shape = fitted.rows.targets.shape[1:]
+    require(len(members) > 0, "members are not there")
+    for member in members:
+        require(bool(numbers(member, "weight") >= 0), "weight is negative")
+        require(member.pairwise == members[0].pairwise, "members take other samples")
+        if isinstance(member, KernelMember):
+            _kernel_member(fitted, member, n)
+            continue
+        require(member.shape == shape, f"shape {member.shape} is of others")
+        m = len(numbers(member, "held_out", None, *shape))
+        n_rows, n_units = m, 0
+        if member.units is not None:
+            n_rows, n_units = member.units.shape[1], member.units.n_units
+        require(n_rows == m and len(member.without) == n_units, "without is not of the folds")
+        alike = all(
+            type(other) is type(member) and other.shape == shape for other in member.without
+        )
+        require(alike, "without is not of such members")
+    require(abs(sum(member.weight for member in members) - 1) < 1e-6, "weights do not sum to one")
+
+
+def _kernel_member(fitted: Any, member: KernelMember, n: int) -> None:
+    shape, on_landmarks = fitted.rows.targets.shape[1:], isinstance(member, LandmarkMember)
+    require(not (on_landmarks and member.pairwise), "landmarks are of a kernel matrix")
+    if isinstance(member, SupportVectorMember) and shape:
         shape = (shape[0] * (shape[0] - 1) // 2,)
-        numbers(one, "sigmoids", 2, *shape)
-    _kernel_of(one.kernel, one.basis(model.X_fit_))
-    positive(one, "mu")
-    m = _samples(one, "landmarks", model.n_features_in_)[0] if on_landmarks else n
-    numbers(one, "dual_coef", m, *shape)
-    if one.coef is not None:
-        numbers(one, "coef", model.n_features_in_, *shape)
-    numbers(one, "intercept", *shape)
+        numbers(member, "sigmoids", 2, *shape)
+    _kernel_of(member.kernel, member.basis(fitted.rows.X))
+    positive(member, "mu")
+    n_features = fitted.n_features
+    m = _samples(member, "landmarks", n_features)[0] if on_landmarks else n
+    numbers(member, "dual_coef", m, *shape)
+    if member.coef is not None:
+        numbers(member, "coef", n_features, *shape)
+    numbers(member, "intercept", *shape)
 
 
-def least_squares(model: Any) -> None:
-    n = len(model.fit_weight_) if model.X_fit_ is None else _samples(model, "X_fit_")[0]
-    _members(model, model.members_, n)
-    for name in ("loo_", "held_out_"):
-        _held_out(model, name, (n, *model.loo_.y.shape[1:]))
-    require(0 <= model._tie < 1, "_tie is no small number")
-    best = getattr(model, "_best_closed", None)
-    if best is not None:
-        require(isinstance(best, KernelMember), "_best_closed has no kernel")
-        _kernel_member(model, best, n)
-    _weights(model, n)
-    _together(model, n)
-    m = int(np.count_nonzero(model.fit_weight_))
-    for one in _models_of_folds(model, model.fit_weight_):
-        _chosen_in_fold(model, one, m)
-    if model._scored_in is not None:
-        (units, outputs), shape = model._scored_in, (m, *model.loo_.y.shape[1:])
-        proper = len(units.clusters) == m and outputs.shape == shape
-        require(proper and outputs.dtype == np.float64, "_scored_in is not of the rows fitted")
-    if "candidates_" in vars(model):
-        n_candidates = len(model.candidates_)
-        index(model, "best_index_", n_candidates)
-        if model.candidate_weights_ is not None:
-            numbers(model, "candidate_weights_", n_candidates)
-
-
-def tabular(model: Any) -> None:
-    inner, weight = model.model_, model.model_.fit_weight_
-    require("members_" in vars(inner), "model_ is not fitted")
-    before = model.preprocessor_
-    n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
-    require(n_features == inner.n_features_in_, "model_ is of other features")
-    nested = getattr(model._nested_scores, "_nested", None)
-    for one in _models_of_folds(model, weight):
-        if type(one) is not type(model):
-            _chosen_in_fold(inner, one, int(np.count_nonzero(weight)))
-    models = getattr(nested, "models", ())  # those that were compared
-    by_model = model._is_plain or bool(inner._nested_scores)
-    proper = {tuple, Setting} if by_model else {type(model)}
-    require({type(one) for one in models} <= proper, "folds are not of such models")
-    if is_regressor(model):
-        require(model.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
-        for name in ("loo_", "held_out_"):
-            _held_out(model, name, inner.loo_.y.shape)
-        shape = (int(np.count_nonzero(weight)), *model.held_out_.y.shape[1:])
-        repeated = model._repeated  # NaN where a row is not tested
-        proper = repeated.dtype == np.float64 and repeated.shape[1:] == shape
-        require(proper and not np.isinf(repeated).any(), "_repeated is not of the rows fitted")
+def model(model: Any) -> None:
+    """Check that scores are of the rows fitted, and columns those of the members."""
+    fitted = model.fitted_
+    require(isinstance(fitted.outcome, Classes) == is_classifier(model), "the outcome is another")
+    n_features = model.n_features_in_
+    if fitted.columns is not None:
+        require(n_features == fitted.columns.n_features_in_, "columns are of another table")
+        n_features = len(fitted.columns.get_feature_names_out())
+    require(n_features == fitted.n_features, "the members are of other features")
+    recipe = fitted.recipe
+    require(recipe is None or type(recipe) is type(model), "recipe is another model")
+    for scores in model._scores.values():
+        trained = np.flatnonzero(fitted.rows.weight)
+        require(np.array_equal(scores.rows, trained), "scores are not of the rows fitted")
+        n = len(fitted.rows.weight)
+        require(scores.predictions.n_samples == n, "predictions are of other rows")
+        if scores._nested is not None:
+            _choices(fitted, scores._nested)
 
 
 def trees(model: Any) -> None:
@@ -207,24 +216,6 @@ def certificate(certificate: Any) -> None:
     for name in ("difference", "relative", "bound", "condition"):
         value = getattr(certificate, name)
         require(value is None or not value < 0, f"{name} is not a size")
-
-
-def classifier(model: Any) -> None:
-    least_squares(model)
-    n_classes = _classes(model)
-    shape = model.loo_.y.shape[1:]
-    require(shape == (() if n_classes == 2 else (n_classes,)), f"targets have shape {shape}")
-    calibrator = getattr(model, "calibrator_", None)
-    if isinstance(calibrator, Softmax):
-        proper = n_classes > 2 and np.shape(calibrator.constants) == (n_classes,)
-        require(proper, f"calibrator_ is not of {n_classes} classes")
-        numbers(model, "threshold_", *np.shape(model.threshold_)[:1] and (n_classes,))
-    else:
-        require(
-            calibrator is None or isinstance(calibrator, _CALIBRATORS),
-            "calibrator_ is not a calibrator",
-        )
-        numbers(model, "threshold_")
 
 
 def scores(scores: Any) -> None:

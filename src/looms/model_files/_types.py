@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from looms.estimators._scored import ScoredModel
+from looms.estimators._model import Model
 from looms.model_files import _models as models
 from looms.model_files import _transformers as transformers
 from looms.model_files._values import is_of, require, type_name
@@ -49,17 +49,17 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.calibration._sigmoid.Sigmoid": models.sigmoid,
     "looms.calibration._softmax.Softmax": models.softmax,
     "looms.calibration._beta.Beta": models.beta,
-    "looms.estimators._certificate.Certificate": models.certificate,
-    "looms.estimators._candidates.CandidatesClassifier": models.classifier,
-    "looms.estimators._candidates.CandidatesRegressor": models.least_squares,
-    "looms.estimators._kernel_classifier.KernelClassifier": models.classifier,
-    "looms.estimators._kernel_regressor.KernelRegressor": models.least_squares,
+    "looms.estimators._kernel_classifier.KernelClassifier": models.model,
+    "looms.estimators._kernel_regressor.KernelRegressor": models.model,
     "looms.estimators._nonconformity.NonconformityClassifier": models.scored,
-    "looms.estimators._tabular_classifier.TabularClassifier": models.tabular,
-    "looms.estimators._tabular_regressor.TabularRegressor": models.tabular,
+    "looms.estimators._tabular_classifier.TabularClassifier": models.model,
+    "looms.estimators._tabular_regressor.TabularRegressor": models.model,
     "looms.estimators._svm_grid.SVMGrid": models.grid,
     "looms.estimators._trees.BoostedTreesClassifier": models.trees,
     "looms.estimators._trees.BoostedTreesRegressor": models.trees,
+    "looms.fitted._certificate.Certificate": models.certificate,
+    "looms.fitted._fitted.Fitted": models.fitted,
+    "looms.fitted._rows.Rows": models.rows,
     "looms.kernels._base.Product": models.composite,
     "looms.kernels._base.Sum": models.composite,
     "looms.kernels._dot_product.Polynomial": models.polynomial,
@@ -90,6 +90,8 @@ _OTHERS = {
     "looms.estimators._estimator_member": "EstimatorMember",
     "looms.estimators._prevalence": "PrevalenceClassifier",
     "looms.estimators._search": "Search",
+    "looms.fitted._fitted": "Selected",
+    "looms.fitted._outcome": "Classes Numbers",
     "looms.folds": "GapKFold",
     "looms.held_out": "HeldOut",
     "looms.kernels._base": "Constant",
@@ -101,6 +103,7 @@ _OTHERS = {
     "looms.lssvm.fit": "KernelMember LandmarkMember",
     "looms.optimize._search": "Point Search",
     "looms.selection._candidates": "Candidate",
+    "looms.selection._decisions": "Rule",
     "looms.selection._objective": "HyperPrior",
     "looms.selection._nested": "Setting",
     "looms.selection._tuning": "BoundMet Tuning",
@@ -208,7 +211,7 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
         _check_features(state)
         if hasattr(kind, "_parameter_constraints"):
             part._validate_params()
-    has_state = not isinstance(part, ScoredModel) or part.__sklearn_is_fitted__()
+    has_state = not isinstance(part, Model) or part.__sklearn_is_fitted__()
     if name in TYPES and has_state:
         for attribute, declared in _declared(name).items():
             proper = attribute not in state or is_of(state[attribute], declared)

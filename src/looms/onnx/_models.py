@@ -22,7 +22,6 @@ from looms.estimators import (
     TabularClassifier,
     TabularRegressor,
 )
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._trees import HALF, BoostedTrees
 from looms.kernels._samples import dense
@@ -87,9 +86,9 @@ def register_converters() -> None:
     number = _regressor_shapes, _convert_regressor, precision
     label = _classifier_shapes, _convert_classifier, of_classes
     for fitted, (shapes, convert, options) in {
-        **dict.fromkeys((KernelRegressor, CandidatesRegressor), number),
+        KernelRegressor: number,
         TabularRegressor: (_regressor_shapes, _convert_transformed, precision),
-        **dict.fromkeys((KernelClassifier, CandidatesClassifier, TabularClassifier), label),
+        **dict.fromkeys((KernelClassifier, TabularClassifier), label),
         Candidate: (_candidate_shapes, _convert_candidate, precision),
     }.items():
         name = f"Looms{fitted.__name__}"
@@ -146,13 +145,14 @@ def _convert_transformed(scope: Any, operator: Any, container: Any) -> None:
     """Smeared mean, as `looms.selection._target_transforms.smeared_means`."""
     model = operator.raw_operator
     g, X = _graph_and_rows(scope, operator, container)
-    f = _outputs(g, X, model.model_)
+    f = _outputs(g, X, model)
+    outcome = model.fitted_.outcome
     if model.transform_ != "none":
-        _, _, weight = held_out = model.model_.held_out_
+        _, _, weight = held_out = model.fitted_.held_out
         used = weight > 0
         spread = _untransformed(g, g("Add", f, held_out.residuals[used][None]), model.transform_)
         f = g("MatMul", spread, (weight[used] / weight[used].sum())[:, None])
-    elif model._transform.least == 0.0:
+    elif outcome.function.least == 0.0:
         f = g("Max", f, 0.0)
     _give(g, f, operator.outputs[0])
 
@@ -168,14 +168,13 @@ def _untransformed(g: Graph, z: str, transform: str) -> str:
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     model = operator.raw_operator
-    fitted = model.model_ if isinstance(model, TabularClassifier) else model
     g, X = _graph_and_rows(scope, operator, container)
-    f, two = _outputs(g, X, fitted), len(fitted.classes_) == 2
-    decision = g("Sub", f, np.asarray(fitted.threshold_, dtype=np.float64))
+    f, two = _outputs(g, X, model), len(model.classes_) == 2
+    decision = g("Sub", f, np.asarray(model.threshold_, dtype=np.float64))
     probabilities = None
-    if fitted.calibrator_ is not None:
-        n_outputs = 1 if two else len(fitted.classes_)
-        probabilities = _probabilities(g, f, fitted.calibrator_, n_outputs)
+    if model.calibrator_ is not None:
+        n_outputs = 1 if two else len(model.classes_)
+        probabilities = _probabilities(g, f, model.calibrator_, n_outputs)
     if two:
         positive = g("Greater", decision, 0.0)
         index = g("Squeeze", g.cast(positive, np.int64), np.array([1]))
@@ -202,7 +201,7 @@ def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, s
     if before is None:
         return g, X
     X = prepared(g, X, before)
-    kind = type(operator.inputs[0].type)([None, model.model_.n_features_in_])
+    kind = type(operator.inputs[0].type)([None, model.fitted_.n_features])
     g.source = scope.declare_local_variable("looms_prepared", kind)
     g.source.init_status(is_fed=True)
     _give(g, X, g.source)

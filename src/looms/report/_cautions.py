@@ -13,13 +13,13 @@ from looms._words import count
 from looms.assessment._result import ScoreEstimate
 from looms.diagnostics import row_order
 from looms.diagnostics._row_order import MOST as MOST_IN_ORDER
-from looms.estimators._certificate import Certificate
 from looms.estimators._warnings import (
     remark_on_duplicates,
     remark_on_scales,
     remedies_for_rare_classes,
     settings_for_rare_classes,
 )
+from looms.fitted._certificate import Certificate
 from looms.report._choice import (
     beside_baselines,
     close_candidates,
@@ -116,7 +116,7 @@ def cautions(estimator: Any) -> list[Caution]:
 
 def cautions_of_fit(model: Model, remarks: Iterable[Caution]) -> list[Caution]:
     """`cautions` about a model with these `remarks_on_fit`."""
-    certificate = getattr(model.fitted, "certificate_", None)
+    certificate = getattr(model.whole, "certificate_", None)
     return _ordered([*remarks, *_rounding(model, certificate)])
 
 
@@ -354,13 +354,13 @@ def _probabilities(model: Model) -> Iterator[Caution]:
 
 
 def _remedy(model: Model) -> str:
-    settings = remedies_for_rare_classes(model.fitted, len(model.classes))
+    settings = remedies_for_rare_classes(model.classes_of_fit, len(model.classes))
     return f"Consider {', '.join(settings)} or another kernel." if settings else _OTHERS
 
 
 def _rarest_in_predictions(model: Model) -> str:
     """A sentence on `seldom_predicted`; empty if none is, or if a threshold or weights are set."""
-    adjusted = not settings_for_rare_classes(model.fitted, len(model.classes))
+    adjusted = not settings_for_rare_classes(model.classes_of_fit, len(model.classes))
     seldom = None if adjusted else seldom_predicted(model)
     if seldom is None:
         return ""
@@ -399,13 +399,13 @@ def _sizes(model: Model) -> Iterator[Caution]:
     risk, seldom = judged_by_risk(model), _rarest_in_predictions(model)
     if least < _RARE * n / len(counts) and (risk or not seldom):
         accuracy, baseline = model.scores["accuracy"], model.scores.baselines["accuracy"]
-        settings = settings_for_rare_classes(model.fitted, len(counts))
+        settings = settings_for_rare_classes(model.classes_of_fit, len(counts))
         if risk:
             advice = f" {seldom}For decisions, consider {' or '.join(settings)}."
         elif settings:
             advice = "" if is_good(model) else f" {_remedy(model)}"
         else:
-            weighted = getattr(model.fitted, "class_weight", None) is not None
+            weighted = model.classes_of_fit.weighted
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
         yield note(
             "Unequal classes",

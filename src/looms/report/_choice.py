@@ -30,7 +30,7 @@ def search_cautions(model: Model) -> Iterator[Caution]:
     candidates, tuning, shares = model.candidates, model.tuning, model.shares
     if tuning is None:
         return
-    taken = [model.fitted.best_index_] if shares is None else np.flatnonzero(shares)
+    taken = [model.best] if shares is None else np.flatnonzero(shares)
     harmless = model.nested is not None and is_good(model)
     level, then = (
         (note, f"; the {model.method} scores are good all the same") if harmless else (serious, "")
@@ -73,7 +73,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     named = [count(n_parameters, "hyper-parameter")] * bool(n_candidates)
     if n_candidates > 1 and not folds:
         named = [f"among {n_candidates} candidates", *named]
-    if not isinstance(getattr(model.fitted, "threshold", 0.5), Real):
+    if model.classification and not isinstance(model.classes_of_fit.threshold, Real):
         named.append("a threshold")
     if transforms > 1:
         named.append("a transform of the target")
@@ -167,7 +167,7 @@ def close_candidates(model: Model) -> Iterator[Caution]:
         return
     losses = model.candidate_losses
     error = model.on_scale.scores.with_errors[key][1]
-    close = int(((losses - losses[model.fitted.best_index_]) < error).sum()) - 1
+    close = int(((losses - losses[model.best]) < error).sum()) - 1
     if close > 0:
         yield note(
             "The choice is not settled",

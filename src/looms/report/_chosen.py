@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from looms.calibration._calibrators import class_probabilities
-from looms.estimators._encoding import decides_one_class, is_positive_first
+from looms.estimators._encoding import decides_one_class
 from looms.kernels._names import is_estimator
 from looms.report.model import Model, parameter_name
 from looms.report.text import words
@@ -22,7 +22,7 @@ def candidates(model: Model) -> list[dict[str, Any]]:
     shares = model.shares
     if not model.candidates:
         return []
-    taken = model.fitted.best_index_
+    taken = model.best
     return [
         {
             "kernel": one.kernel_name,
@@ -61,14 +61,14 @@ def chosen(model: Model) -> dict[str, Any]:
             if n_folds:
                 least = f"{loss} in {n_folds} folds, each predicted by models tuned without it"
             reason = f"Of {n} candidates, it has the smallest {least}."
-    given = bool(tried) and is_estimator(tried[fitted.best_index_].kernel)
+    given = bool(tried) and is_estimator(tried[model.best].kernel)
     scales_last = sorted(
-        [] if given else fitted.kernel_.hyperparameters,
+        [] if given else model.kernel.hyperparameters,
         key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),
     )
     outputs = model.held_out.outputs
     return {
-        "kernel": tried[fitted.best_index_].kernel_name if tried else type(fitted.kernel_).__name__,
+        "kernel": tried[model.best].kernel_name if tried else type(model.kernel).__name__,
         "criterion": str(model.criterion) if tried else None,
         "reason": reason,
         "members": members,
@@ -87,7 +87,7 @@ def chosen(model: Model) -> dict[str, Any]:
             for h in scales_last[:MOST_PARAMETERS]
         ],
         "n_parameters": len(scales_last),
-        "mu": None if given else getattr(fitted, "mu_", None),
+        "mu": None if given or fitted.leading is None else fitted.leading.mu,
         "mu_bound": bounds.get("mu"),
         "n_support": model.n_support,
         "threshold": model.threshold if len(model.classes) == 2 else None,
@@ -95,7 +95,7 @@ def chosen(model: Model) -> dict[str, Any]:
         "one_class": len(model.classes) == 2 and decides_one_class(model.threshold, outputs),
         "criterion_value": tuning and tuning.value,
         "criterion_error": tuning and tuning.standard_error,
-        "n_evaluations": tried[fitted.best_index_].n_evaluations if tuning and tried else None,
+        "n_evaluations": tried[model.best].n_evaluations if tuning and tried else None,
         "n_measured": tuning and tuning.n_measured,
         "outcome": tuning and words(tuning.outcome.name),
         "outcome_text": tuning and tuning.outcome.value,
@@ -105,14 +105,14 @@ def chosen(model: Model) -> dict[str, Any]:
 
 def _probability_of_threshold(model: Model) -> float | None:
     """Probability of the positive class of two from which it is predicted."""
-    fitted = model.fitted
-    asked, calibrator = (getattr(fitted, each, None) for each in ("threshold", "calibrator_"))
+    calibrator = model.fitted.rule.calibrator
     if calibrator is None or len(model.classes) != 2:
         return None
-    if isinstance(asked, Real):
-        return float(asked)
-    first = is_positive_first(getattr(fitted, "pos_label", None), fitted.classes_)
-    return float(class_probabilities(calibrator, np.array([model.threshold]))[0, int(not first)])
+    outcome = model.classes_of_fit
+    if isinstance(outcome.threshold, Real):
+        return float(outcome.threshold)
+    positive = int(not outcome.positive_first)
+    return float(class_probabilities(calibrator, np.array([model.threshold]))[0, positive])
 
 
 def _members(model: Model) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -56,8 +55,7 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     if model.rows is None or model.closed is None or not FEWEST <= n <= MOST:
         return None
     model = model.closed
-    fitted: Any = model.fitted
-    rows, models = np.flatnonzero(fitted.fit_weight_), fitted.left_out()
+    rows, models = model.fitted.rows.train, model.fitted.left_out
     distance = _distance(model, training_rows(model.rows, rows, model.pairwise))
     left_out: dict[str, Array] = {}
     number = _clusters(distance)
@@ -96,7 +94,7 @@ def scores_held_out(model: Model, numbers: AnyArray, others: AnyArray) -> tuple[
     These are accuracies, or RMSE. Both, (n,), are of the samples of positive weight.
     """
     model = model.closed or model
-    models, weight = model.fitted.left_out(), model.held_out.sample_weight[model.has_weight]
+    models, weight = model.fitted.left_out, model.held_out.sample_weight[model.has_weight]
     outputs = (models.outputs(Units.of_numbers(each))[0] for each in (numbers, others))
     first, second = (mean_and_error(_losses(model, each), weight)[0] for each in outputs)
     return _as_scores(model, first, second)
@@ -104,7 +102,7 @@ def scores_held_out(model: Model, numbers: AnyArray, others: AnyArray) -> tuple[
 
 def _losses(model: Model, outputs: Array) -> Array:
     """(n,) errors of held-out outputs: wrong classes, or squared errors."""
-    targets = model.fitted.loo_.y[np.flatnonzero(model.fitted.fit_weight_)]
+    targets = model.fitted.rows.own(model.fitted.rows.targets)
     if not model.classification:
         return np.asarray(np.mean((targets.reshape(outputs.shape) - outputs) ** 2, axis=1))
     predicted = class_indices(outputs.reshape(targets.shape), model.threshold)

@@ -22,7 +22,7 @@ from looms._version import __version__
 from looms._words import count, listed, row_name
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import KernelClassifier, KernelRegressor
-from looms.estimators._scored import name_of
+from looms.estimators._base import name_of
 from looms.estimators._warnings import kept_warnings
 from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.report._cautions import near_rows, order_of_rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,11 +23,10 @@ from looms.criteria import WMW, as_criterion
 from looms.diagnostics import case_deletion
 from looms.diagnostics._case_deletion import CaseDeletion
 from looms.duplicates import duplicate_groups
-from looms.estimators._certificate import Certificate
+from looms.estimators._base import name_of
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._scored import name_of
-from looms.estimators._selecting import chosen_criterion
 from looms.estimators._warnings import warn_of_order
+from looms.fitted._certificate import Certificate, certified
 from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
@@ -182,7 +180,7 @@ class Facts:
         """Refuse rows or targets other than those of the fit, or in another order."""
         firsts, X, known = {}, self.X, self.model.rows
         if self.y is not None:
-            firsts["y"] = _first_unlike(np.asarray(self.y), self.model.whole._y_of_fit)
+            firsts["y"] = _first_unlike(np.asarray(self.y), self.model.fitted.rows.y)
         before = [step for _, step in parts_of(self.estimator).steps]
         # Of others fit_transform may differ from transform.
         prepares = all(isinstance(step, TablePreprocessor) for step in before)
@@ -241,7 +239,7 @@ class Facts:
     def held_steps(self) -> list[str]:
         """Names of the steps before the model that saw the rows that are scored, too."""
         whole = self.model.whole
-        anew = whole.preprocessor_ if whole._columns_anew else None
+        anew = whole.preprocessor_ if self.model.columns_anew else None
         steps = parts_of(self.estimator).steps
         return [clean(name) for name, step in steps if step is not anew]
 
@@ -254,7 +252,7 @@ class Facts:
     def few(self) -> bool:
         """True if the rows are kept, and few enough for what is computed of each."""
         fitted, n = self.model.fitted, self.model.n_with_weight
-        few = max(fitted._cost_of_refit, n**2 * _LEAST_ORDER) <= MOST_DELETIONS**3
+        few = max(fitted.cost_of_refit, n**2 * _LEAST_ORDER) <= MOST_DELETIONS**3
         return few and self.model.rows is not None
 
     @cached_property
@@ -269,7 +267,7 @@ class Facts:
         labels = model.units.clusters if groups is None else as_they_are(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
             return None
-        criterion = chosen_criterion(model.closed.fitted)
+        criterion = model.closed.fitted.criterion_of_outputs
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
         deletion = case_deletion(model.fitted, groups=groups, criterion=criterion)
@@ -287,11 +285,11 @@ class Facts:
     def certified(self) -> Certificate | None:
         """Comparison with refits; None without kernels, or for many samples unless made before."""
         model = self.model
-        made: Certificate | None = getattr(model.fitted, "certificate_", None)
+        made: Certificate | None = getattr(model.whole, "certificate_", None)
         if made or model.rows is None or not model.members:
             return made
-        cheap = model.fitted._cost_of_refit <= MOST_DELETIONS**3
-        return copy(model.fitted).certify() if cheap else None
+        cheap = model.fitted.cost_of_refit <= MOST_DELETIONS**3
+        return certified(model.fitted) if cheap else None
 
     @cached_property
     def remarks(self) -> list[Caution]:
@@ -369,7 +367,7 @@ class Facts:
         return {
             "n_samples": model.held_out.n_samples,
             "n_landmarks": model.n_landmarks,
-            "n_features": model.fitted.n_features_in_,
+            "n_features": model.fitted.n_features,
             "n_columns": len(model.columns),
             "named": model.named,
             "n_replicates": n_replicates,

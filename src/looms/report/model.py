@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import as_written, class_indices
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks
 from looms.diagnostics._case_deletion import loo_margins
 from looms.diagnostics._problem import by_kernels
-from looms.estimators._folds import (
-    LEAST_OUTER_FOLDS,
-    RowsOfFit,
-    evaluation_folds,
-    units_of_classes,
-)
+from looms.estimators._folds import evaluation_folds
 from looms.estimators._in_pipelines import kernel_model, parts_of
+from looms.estimators._model import scores_of
 from looms.estimators._one_kernel import OneKernel
-from looms.estimators._scored import scores_of
+from looms.fitted._fitted import Fitted
+from looms.fitted._outcome import Classes, Numbers
+from looms.fitted._rows import LEAST_OUTER_FOLDS, units_of_classes
+from looms.fitted._scores import held_out_scores
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
@@ -71,8 +69,8 @@ class Model:
 
     Attributes
     ----------
-    fitted : the kernel model; with a transformed target, on the scale of the transform.
-    whole : what predicts: the model, or the regressor around it that transforms the target.
+    fitted : the fitted model as a value.
+    whole : the estimator that holds it.
     target : name of the target, if it has one.
     features, sources, named, gaps : names of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
@@ -106,44 +104,46 @@ class Model:
     #: Transform of the target that its scores are on the scale of; None for that of the target.
     scale: str | None = None
 
-    def __init__(self, fitted: Any, whole: Any, features: Features) -> None:
-        def own(name: str, default: Any = None) -> Any:
-            return getattr(fitted, name, default)
-
-        self.fitted, self.whole = fitted, whole
+    def __init__(
+        self, fitted: Fitted, whole: Any, features: Features, evaluated: Scores | None = None
+    ) -> None:
+        self.fitted, self.whole, self._evaluated = fitted, whole, evaluated
         self.target = None if whole._target is None else clean(whole._target)
         self._features = features
         self.features, self.sources, self.named, self.gaps = features
-        self.classification: bool = is_classifier(fitted)
-        self.classes = [str(label) for label in as_written(own("classes_", np.empty(0)))]
-        self.threshold: float | Array = own("threshold_", 0.0)
-        self.held_out: HeldOut = whole.held_out_
-        evaluated: Scores | None = whole._nested_scores
-        self.nested: Nested | None = evaluated._nested if evaluated else whole._in_folds
-        self.units: Units = fitted.units_
-        self.rows: Matrix | None = fitted.X_fit_
-        landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
+        outcome, leading, selection = fitted.outcome, fitted.leading, fitted.selection
+        self.classification: bool = outcome.decides
+        self.classes = [str(label) for label in as_written(outcome.classes)]
+        self.threshold: float | Array = fitted.rule.threshold
+        self.held_out: HeldOut = fitted.held_out_predicted
+        nested = None if evaluated is None else evaluated._nested
+        self.nested: Nested | None = nested or fitted.in_folds
+        self.units: Units = fitted.units
+        X = fitted.rows.X
+        self.rows: Matrix | None = None if isinstance(X, RowBlocks) else X
+        landmarks = None if leading is None else leading.landmarks
         self.n_landmarks: int | None = None if landmarks is None else landmarks.shape[0]
-        self.members = tuple(one for one in summed if one.closed)
-        self.n_members = len(summed)
+        self.members = tuple(member for member in fitted.members if member.closed)
+        self.n_members = len(fitted.members)
         self.stacked = self.n_members > 1
-        self.candidates: list[Any] = own("candidates_", [])
-        self.shares: Array | None = own("candidate_weights_") if self.candidates else None
+        self.candidates: list[Any] = fitted.candidates
+        self.shares: Array | None = None if selection is None else selection.weights
+        tuning = None if selection is None else selection.tuning
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
-        self._tried: Sequence[Any] = getattr(own("_unfitted") or fitted, "_candidates", ())
-        chosen, place = None, own("best_index_", 0)
-        if place < len(self._tried):  # "auto" with used-up folds may have tried others
-            chosen = self._tried[place]
+        self.best: int = 0 if selection is None else selection.index
+        self._tried: Sequence[Any] = (fitted.recipe or whole)._candidates
+        chosen = None
+        if self.best < len(self._tried):  # "auto" with used-up folds may have tried others
+            chosen = self._tried[self.best]
         self.prior: bool | None = chosen._options.prior if isinstance(chosen, OneKernel) else None
-        self.transform: str | None = getattr(whole, "transform_", None)
-        self.transforms: dict[str, float] = getattr(whole, "transforms_", {})
+        self.transform: str | None = outcome.transform if isinstance(outcome, Numbers) else None
+        self.transforms: dict[str, float] = fitted.transforms
 
         self.has_weight: AnyArray = np.asarray(self.held_out.sample_weight > 0)
         self.n_with_weight = int(np.count_nonzero(self.has_weight))
         self.unit = (self.nested or self).units.unit
         self.method, self.chosen_by = METHODS[self.unit], METHODS[self.units.unit]
-        choice_units: Units | None = own("choice_units_")
-        self.n_choice_folds = choice_units.n_units if choice_units else 0
+        self.n_choice_folds = fitted.in_folds.units.n_units if fitted.in_folds else 0
         by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
         self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
         supports = [one.support for one in self.members if hasattr(one, "support")]
@@ -160,8 +160,8 @@ class Model:
         """The model by itself if the target is transformed, with outputs on that scale."""
         if self.transform in (None, "none"):
             return self
-        model = Model(self.fitted, self.fitted, self._features)
-        model.scale, model.target = self.transform, self.target
+        model = Model(self.fitted.on_scale, self.whole, self._features)
+        model.scale = self.transform
         return model
 
     @cached_property
@@ -170,11 +170,11 @@ class Model:
 
         The best kernel if none has weight, None if there is none; otherwise the model itself.
         """
-        alone = self.fitted._closed
+        alone = self.fitted.closed
         if alone is self.fitted or alone is None:
             return self if alone else None
-        model = Model(alone, alone, self._features)
-        model.scale, model.target = self.scale, self.target
+        model = Model(alone.on_scale, self.whole, self._features)
+        model.scale = self.scale
         return model
 
     @property
@@ -191,7 +191,7 @@ class Model:
     @cached_property
     def scores(self) -> Scores:
         """What ``evaluate`` returned, or the scores of the held-out predictions of the fit."""
-        return scores_of(self.whole)
+        return self._evaluated or held_out_scores(self.fitted)
 
     @property
     def predictions(self) -> HeldOut:
@@ -204,9 +204,26 @@ class Model:
         return self.scores.predictions
 
     @property
+    def kernel(self) -> Kernel:
+        """Kernel of the largest member that has one."""
+        assert self.fitted.leading is not None
+        return self.fitted.leading.kernel
+
+    @property
+    def landmarks(self) -> Matrix | None:
+        """Landmarks of the largest member that has a kernel."""
+        return None if self.fitted.leading is None else self.fitted.leading.landmarks
+
+    @property
+    def columns_anew(self) -> bool:
+        """True if the columns were prepared anew without the rows that were scored."""
+        models = () if self.nested is None else self.nested.models
+        return any(isinstance(model, Fitted) for model in models)
+
+    @property
     def variances(self) -> Array:
         """(n_features,) variances over the samples, or the landmarks if samples are not kept."""
-        return variances(self.fitted.landmarks_ if self.rows is None else self.rows)
+        return variances(self.landmarks if self.rows is None else self.rows)
 
     @property
     def columns(self) -> dict[str, list[int]]:
@@ -219,7 +236,7 @@ class Model:
     @property
     def follows_paths(self) -> bool:
         """True if the leading member is a support vector machine, searched without gradient."""
-        return hasattr(getattr(self.fitted, "_leading", None), "support")
+        return hasattr(self.fitted.leading, "support")
 
     @property
     def repeated(self) -> str | None:
@@ -245,15 +262,14 @@ class Model:
         sizes = units_of_classes(codes, self.units.clusters, self.has_weight)
         if min(sizes) < LEAST_OUTER_FOLDS:
             return ""
-        again = self.rows is not None and not self.whole._tuned_before and self._has_outer_folds
+        again = self.rows is not None and not self.fitted.tuned_before and self._has_outer_folds
         return "evaluate() and looms.assess give" if again else "looms.assess gives"
 
     @property
     def _has_outer_folds(self) -> bool:
         """True if model selection can be repeated without each of some folds."""
         try:
-            rows = RowsOfFit.of(self.fitted, self.rows, self.whole._y_of_fit)
-            evaluation_folds(self.whole.cv, self.fitted, rows)
+            evaluation_folds(self.whole.cv, self.fitted, self.fitted.rows)
         except ValueError:
             return False
         return True
@@ -261,13 +277,19 @@ class Model:
     @property
     def criterion(self) -> Any:
         """Criterion of the chosen candidate; "press" for given hyper-parameters."""
-        return self.candidates[self.fitted.best_index_].criterion if self.candidates else "press"
+        return self.fitted.criterion
 
     @property
     def rule(self) -> ThresholdRule | Metric:
         """Rule for the threshold of two classes; without one, that of the balanced error."""
-        given = self.fitted.threshold
+        given = self.classes_of_fit.threshold
         return as_rule("balanced" if isinstance(given, Real) else given)
+
+    @property
+    def classes_of_fit(self) -> Classes:
+        """The outcome, of a classifier."""
+        assert isinstance(self.fitted.outcome, Classes)
+        return self.fitted.outcome
 
     @property
     def candidate_losses(self) -> Array:
@@ -288,7 +310,7 @@ class Model:
         points = self.tuning is None or all(on_grid)
         if self.candidates and points and not self.n_choice_folds:
             return CandidateLoss(str(self.criterion))
-        given, rule = self.fitted.threshold, self.rule
+        given, rule = self.classes_of_fit.threshold, self.rule
         if isinstance(rule, BalancedError):
             return CandidateLoss("balanced error rate", "balanced_accuracy", rule)
         if isinstance(rule, ThresholdRule):
@@ -302,20 +324,10 @@ def model_of(estimator: Any) -> Model:
     The estimator is the model, a model of tables around it, a pipeline that
     ends in one of them, or a search with such a ``best_estimator_``.
     """
-    fitted, parts = kernel_model(estimator), parts_of(estimator)
-    check_is_fitted(fitted, "fit_weight_")
-    own = whole = _copied(fitted)
-    if parts.last is not fitted:
-        whole = _copied(parts.last)
-        whole.model_ = own
-    return Model(own, whole, features_of(Pipeline(parts.steps), whole))
-
-
-def _copied(fitted: Any) -> Any:
-    """A copy that keeps to itself what is computed of it, such as an n×n matrix."""
-    known, fitted = vars(fitted), copy(fitted)
-    vars(fitted).update(known)
-    return fitted
+    model, parts = kernel_model(estimator), parts_of(estimator)
+    check_is_fitted(model)
+    features = features_of(Pipeline(parts.steps), model)
+    return Model(model.fitted_, model, features, scores_of(model))
 
 
 def searched_model(estimator: Any, purpose: str) -> tuple[Model, Tuning]:
@@ -323,7 +335,7 @@ def searched_model(estimator: Any, purpose: str) -> tuple[Model, Tuning]:
     model = model_of(estimator)
     if model.tuning is None:
         raise TypeError(
-            f"{purpose} shows a search, but {type(model.fitted).__name__} has no record of one: "
+            f"{purpose} shows a search, but {type(model.whole).__name__} has no record of one: "
             "fit KernelClassifier or KernelRegressor."
         )
     return model, model.tuning
@@ -336,7 +348,7 @@ def parameter_name(model: Model, tuned: Hyperparameter | BoundMet) -> str:
     """
     if tuned.feature is not None:
         return f"{tuned.word} of {model.features[tuned.feature]}"
-    ends = [h.name.rpartition("__")[2] for h in model.fitted.kernel_.hyperparameters]
+    ends = [h.name.rpartition("__")[2] for h in model.kernel.hyperparameters]
     end = tuned.name.rpartition("__")[2]
     return end if ends.count(end) < 2 else tuned.name
 
@@ -348,7 +360,7 @@ def relevances(model: Model) -> Array | None:
     """
     if not model.kernels:
         return None
-    kernel, gammas, is_ard = model.fitted.kernel_, np.zeros(model.fitted.n_features_in_), False
+    kernel, gammas, is_ard = model.kernel, np.zeros(model.fitted.n_features), False
     for h in kernel.hyperparameters:
         if h.word == "gamma" and h.feature is not None and h.value is not None:
             gammas[h.feature] += h.value
@@ -408,17 +420,14 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
 
 def training_objective(model: Model, rows: AnyArray) -> Objective:
     """The criterion by which the model was chosen, on some rows of its samples."""
-    fitted: Any = model.fitted
-    loo = fitted.loo_
-    selection_weight = getattr(fitted, "selection_weight_", loo.sample_weight)
+    fitted, of_fit = model.fitted, model.fitted.rows
     return Objective(
-        training_rows(fitted.X_fit_, rows, model.pairwise),
-        loo.y[rows],
-        kernel=fitted.kernel_,
+        training_rows(of_fit.X, rows, model.pairwise),
+        of_fit.targets[rows],
+        kernel=model.kernel,
         criterion=model.criterion,
-        sample_weight=fitted.fit_weight_[rows],
-        selection_weight=selection_weight[rows],
+        sample_weight=of_fit.fit_weight[rows],
+        selection_weight=of_fit.selection_weight[rows],
         units=model.units.among(rows),
-        # As it was fitted: the parameter may have been set anew since.
-        fit_intercept=fitted.fit_intercept_,
+        fit_intercept=fitted.fit_intercept,
     )

@@ -290,9 +290,8 @@ def displays_of(facts: Facts) -> dict[str, Display]:
             key = key if key in own else own[0]
             shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
     if model.classification:
-        # By the model of the facts, which knows these outputs.
-        shown["roc"] = RocDisplay.compute(model.fitted)
-        shown["precision"] = PrecisionRecallDisplay.compute(model.fitted)
+        shown["roc"] = RocDisplay.compute(estimator)
+        shown["precision"] = PrecisionRecallDisplay.compute(estimator)
         if facts.probabilities is not None:
             known = facts.probabilities
             shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=known)

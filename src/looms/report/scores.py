@@ -184,7 +184,8 @@ def judged_by_risk(model: Model) -> bool:
     if len(model.classes) != 2 or "log_loss" not in model.scores:
         return False
     sizes = recall_by_class(model)[0]
-    return bool(settings_for_rare_classes(model.fitted, 2)) and sizes.max() > _UNEQUAL * sizes.min()
+    settings = settings_for_rare_classes(model.classes_of_fit, 2)
+    return bool(settings) and sizes.max() > _UNEQUAL * sizes.min()
 
 
 def headline_key(model: Model) -> str:

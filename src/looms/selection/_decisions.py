@@ -13,7 +13,8 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator, class_probabilities
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Rule:
     """How outputs become classes and probabilities.
 
     Attributes

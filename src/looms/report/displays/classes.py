@@ -14,7 +14,6 @@ from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._calibrators import class_probabilities
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
-from looms.estimators._encoding import is_positive_first
 from looms.report.displays.base import ModelDisplay, diagonal, ink, unit_square
 from looms.report.model import Model, model_of
 from looms.report.text import short
@@ -219,7 +218,7 @@ def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, tupl
     if not model.classification:
         raise TypeError(f"{display.__name__} is for classifiers; use ResidualsDisplay.")
     if model.held_out.y.ndim == 1:
-        first = is_positive_first(getattr(model.fitted, "pos_label", None), model.fitted.classes_)
+        first = model.classes_of_fit.positive_first
         return model, {0: (0, -1.0)} if first else {1: (0, 1.0)}
     n_positive = (model.held_out.y[model.has_weight] > 0).sum(axis=0)
     largest = np.sort(np.argsort(-n_positive, kind="stable")[:MOST_CURVES]).tolist()
@@ -292,7 +291,7 @@ class ReliabilityDisplay(ModelDisplay):
         p = probabilities_of(model, calibration) if probabilities is None else probabilities
         if p is None:
             p = calibrated(model, "sigmoid")
-        calibration = calibration or getattr(model.fitted, "calibration", None) or "sigmoid"
+        calibration = calibration or model.classes_of_fit.calibration or "sigmoid"
         y, weight = model.held_out.y.reshape(len(p), -1), model.held_out.sample_weight
         curves = {
             model.classes[k]: reliability_curve(sign * y[:, column], p[:, k], weight, n_bins=n_bins)
@@ -317,7 +316,7 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
 
     By default those of the model; None if it has none.
     """
-    own = getattr(model.fitted, "calibration", None)
+    own = model.classes_of_fit.calibration
     anew = own is not None and not model.nested  # from a calibrator that did not see the sample
     if calibration in (None, own) and not anew:
         rows, decisions = model.scores.rows, model.scores.decisions

@@ -135,21 +135,23 @@ class ImportanceDisplay(ModelDisplay):
             worth = relevances(model)
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
-        shape = model.n_with_weight, fitted.n_features_in_
+        shape = model.n_with_weight, fitted.n_features
         widths = [one.order_of_refits(shape) for one in model.members]
         on_landmarks = [
-            len(one.landmarks) ** 2 for one in model.members if one.landmarks is not None
+            len(member.landmarks) ** 2
+            for member in model.fitted.kernel_members
+            if member.landmarks is not None
         ]
         width = _OF_OTHERS + sum(widths) + sum(on_landmarks) / _FLOPS
         affordable = _VALUES / (width * len(names))
         rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
-        left_out, units = fitted.left_out(), fitted._units_at_hand
-        place = np.searchsorted(np.flatnonzero(fitted.fit_weight_), rows)
+        left_out, units = fitted.left_out, fitted.units_at_hand
+        place = np.searchsorted(fitted.rows.train, rows)
         tested = units.own[place] >= 0  # no model tests those in gaps of windows
         rows, place = rows[tested], place[tested]
         repeats = n_repeats or int(np.clip(affordable / len(rows), 1, _MOST_REPEATS))
-        y = fitted.loo_.y[rows].reshape(len(rows), -1)
-        X, rng = fitted.X_fit_[rows], np.random.default_rng(random_state)
+        y = fitted.rows.targets[rows].reshape(len(rows), -1)
+        X, rng = fitted.X[rows], np.random.default_rng(random_state)
         orders = [rng.permutation(len(rows)) for _ in range(repeats)]
 
         def squares(X: Matrix) -> Array:
@@ -160,7 +162,7 @@ class ImportanceDisplay(ModelDisplay):
             except NotPositiveDefiniteError:
                 return np.full(len(rows), np.nan)
 
-        share = fitted.fit_weight_[rows] / fitted.fit_weight_[rows].sum()
+        share = fitted.rows.fit_weight[rows] / fitted.rows.fit_weight[rows].sum()
         base = squares(X)
         changes = [
             np.mean([squares(_permuted(X, columns[name], order)) for order in orders], axis=0)
@@ -255,7 +257,7 @@ class RelevanceDisplay(ModelDisplay):
         relevance = relevances(model)
         if relevance is None:
             raise ValueError(
-                f"{model.fitted.kernel_!r} has no scale for each feature; fit with kernel='ard', "
+                f"{model.kernel!r} has no scale for each feature; fit with kernel='ard', "
                 "or use feature_importance, which works for all kernels of features."
             )
         return cls(names=model.features, relevance=relevance)

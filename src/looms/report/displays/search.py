@@ -275,7 +275,7 @@ class CandidatesDisplay(ModelDisplay):
             ],
             loss=model.candidate_losses,
             loss_name=f"{model.candidates_by} {model.loss.name}",
-            chosen=model.fitted.best_index_,
+            chosen=model.best,
         )
 
     def _draw(self, ax: Any, *, max_candidates: int = 20) -> None:
