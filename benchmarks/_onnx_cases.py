@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor
-from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.kernels import (
     ARD,
@@ -94,7 +94,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "KernelClassifier after StandardScaler": lambda: _standardized(KernelClassifier()).fit(
         X, CLASSES
     ),
-    "KernelClassifier auto after StandardScaler": lambda: _standardized(CandidatesClassifier()).fit(
+    "KernelClassifier auto after StandardScaler": lambda: _standardized(stacked_classifier()).fit(
         X, TWO
     ),
     **{

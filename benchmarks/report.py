@@ -22,10 +22,10 @@ import numpy as np
 from _report import data_or_exit, write_table
 from sklearn.base import is_regressor
 from sklearn.pipeline import make_pipeline
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, Search, assess
 from looms.datasets import read_table
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.tables import TablePreprocessor
 
 FILES = {
@@ -36,7 +36,7 @@ FILES = {
 }
 MACHINES = {
     "ada": lambda: KernelClassifier("rbf", threshold="balanced"),
-    "credit": lambda: CandidatesClassifier(
+    "credit": lambda: stacked_classifier(
         [
             KernelClassifier(k, search=Search(c))
             for k in ["rbf", "linear", "ard"]
@@ -44,8 +44,8 @@ MACHINES = {
         ],
         combine="best",
     ),
-    "concrete": lambda: CandidatesRegressor(["rbf", "ard"], combine="best"),
-    "liver": lambda: CandidatesClassifier(["rbf", "linear", "cubic"], combine="best"),
+    "concrete": lambda: stacked_regressor(["rbf", "ard"], combine="best"),
+    "liver": lambda: stacked_classifier(["rbf", "linear", "cubic"], combine="best"),
 }
 HEADER = ["data", "samples", "columns", "fit s", "report s", "report CPU s", "kB", "pictures"]
 

@@ -130,7 +130,7 @@ def all_pictures():
 @pytest.fixture
 def three_folds():
     """Candidates are compared in three folds, as in the models that an evaluation fits."""
-    from looms.estimators._folds import few_choice_folds
+    from looms.fitted._rows import few_choice_folds
 
     with few_choice_folds():
         yield

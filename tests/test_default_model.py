@@ -17,9 +17,9 @@ from looms import TabularClassifier, TabularRegressor
 from looms.diagnostics import case_deletion, left_out_fits, row_order
 from looms.diagnostics._case_deletion import MOST_PAIRED
 from looms.diagnostics._row_order import MOST as MOST_IN_ORDER
-from looms.estimators._candidates import MANY_ROWS, ROWS_OF_TREES, ROWS_WITHOUT_RBF
 from looms.estimators._one_kernel import FULL_ROWS
 from looms.estimators._selection import MOST_IN_FOLDS
+from looms.estimators._tabular import MANY_ROWS, ROWS_OF_TREES, ROWS_WITHOUT_RBF
 from looms.estimators._tabular_regressor import ROWS_OF_TRANSFORMS
 from looms.report import cautions, feature_importance, summary
 from looms.report._near_rows import FEWEST

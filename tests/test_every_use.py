@@ -27,6 +27,7 @@ import pandas as pd
 import pytest
 from evaluated import evaluated
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from stacks import stacked_classifier, stacked_regressor
 from typer.testing import CliRunner
 
 from looms import (
@@ -41,7 +42,6 @@ from looms.blocks import ArrayBlocks
 from looms.cli import _prepare
 from looms.cli._app import app
 from looms.diagnostics import case_deletion
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
@@ -84,7 +84,7 @@ def least_squares(kernel: Any = "rbf", method: str = "gradient", **fixed: Any) -
 
 def several(
     *candidates: Any,
-    kinds: Any = (CandidatesClassifier, CandidatesRegressor),
+    kinds: Any = (stacked_classifier, stacked_regressor),
     given: Any = None,
     **fixed: Any,
 ) -> list[Any]:

@@ -6,10 +6,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, _memory
 from looms._memory import GRID, SEARCH, bytes_needed, check_memory, free_memory
-from looms.estimators._candidates import CandidatesClassifier
 
 GB = 10**9
 
@@ -126,7 +126,7 @@ X = rng.normal(size=(200, 3))
 NUMBERS, LABELS = X[:, 0] + rng.normal(size=200), (X[:, 0] > 0).astype(int)
 REFUSED = [
     (KernelRegressor(), NUMBERS, 150),
-    (CandidatesClassifier(), LABELS, 150),
+    (stacked_classifier(), LABELS, 150),
     (KernelRegressor(search=Search(method="grid")), NUMBERS, 99),
     (KernelRegressor(mu=1e-3), NUMBERS, 200),
     (KernelClassifier(mu=1e-3), LABELS, 200),

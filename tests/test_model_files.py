@@ -51,6 +51,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeRegressor
+from stacks import stacked_classifier, stacked_regressor
 
 import looms
 from looms import (
@@ -67,7 +68,6 @@ from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.criteria import Criterion
 from looms.datasets._table import Table
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._trees import BoostedTreesRegressor
 from looms.folds import GapKFold
 from looms.kernels import (
@@ -178,11 +178,11 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
     signal += samples
     options = {"kernels": ["linear", "rbf"], "method": "gradient", **HELD_OUT[options]}
     groups, search = options.pop("groups", None), Search(method=options.pop("method"))
-    one, several, y = KernelRegressor, CandidatesRegressor, signal[:, 0]
+    one, several, y = KernelRegressor, stacked_regressor, signal[:, 0]
     if target == "two targets":
         y = signal
     if target == "classes":
-        one, several, y = KernelClassifier, CandidatesClassifier, y > 0
+        one, several, y = KernelClassifier, stacked_classifier, y > 0
     candidates = [one(kernel, search=search) for kernel in options.pop("kernels")]
     model = several(candidates, combine="best", **options).fit(samples, y, groups=groups)
     model.evaluate()
@@ -717,7 +717,7 @@ MACHINES = {
     ),
     "three classes": lambda: KernelClassifier("ard", calibration="isotonic").fit(POINTS, LABELS),
     "regression": lambda: regressor(np.eye(6)),
-    "stack": lambda: CandidatesRegressor(["linear", "rbf"]).fit(
+    "stack": lambda: stacked_regressor(["linear", "rbf"]).fit(
         POINTS,
         POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
     ),
@@ -1035,7 +1035,7 @@ def test_other_types_are_admitted_by_name_only(tmp_path, trusted):
 
 def test_functions_are_admitted_by_name_only(tmp_path):
     candidate = TransformedTargetRegressor(Ridge(), func=np.log1p, inverse_func=np.expm1)
-    model, path = CandidatesRegressor([candidate]).fit(X, Y - Y.min()), tmp_path / "m.skops"
+    model, path = stacked_regressor([candidate]).fit(X, Y - Y.min()), tmp_path / "m.skops"
     trusted = {TransformedTargetRegressor, Ridge, "numpy.log1p", "numpy.expm1"}
     for unnamed in sorted(trusted, key=str):
         with pytest.raises(ModelFileError, match="may not hold"):

@@ -46,7 +46,7 @@ def test_the_leave_one_out_column_of_assess_does_not_lean():
 def test_probabilities_of_each_fold_of_a_stack_are_of_its_own_machine(seed):
     """Outputs of the machines of other folds are up to a hundred times as large here."""
     subject = SUBJECTS["TabularClassifier(['linear', 'rbf'], combine='stack'), 240 rows"]
-    name = b"CandidatesClassifier(['linear', 'rbf'], combine='stack'), 240 rows"  # of these draws
+    name = b"stacked_classifier(['linear', 'rbf'], combine='stack'), 240 rows"  # of these draws
     found = quietly(subject.figures, np.random.default_rng([seed, *name]))
     assert found["log_loss"][0] < 0.75
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.dummy import DummyClassifier
+from stacks import stacked_classifier
 
 import looms
 from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
-from looms.estimators._candidates import CandidatesClassifier
 
 X, Y = load_iris(return_X_y=True)
 #: A name that would run a script, turn the direction of writing, and end a cell.
@@ -90,7 +90,7 @@ def test_held_out_outputs_show_figures():
 
 @pytest.mark.slow
 def test_candidates_are_a_list_and_a_table(tmp_path):
-    machine = CandidatesClassifier(
+    machine = stacked_classifier(
         [KernelClassifier(k, search=Search(method="grid")) for k in ["linear", "rbf"]],
         combine="best",
     ).fit(X[:100], Y[:100])

@@ -16,9 +16,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.kernels import (
     RBF,
@@ -69,7 +69,7 @@ def test_predictions_of_nonnegative_targets_are_cut_off_at_zero():
     y = np.maximum(X[:, 0], 0.0)
     model = TabularRegressor([KernelRegressor("linear", mu=1e-2)], preprocess=None).fit(X, y)
     assert model.transform_ == "none"
-    assert (model.model_.predict(ROWS) < 0).any()
+    assert (model._outputs(ROWS) < 0).any()
     largest, _ = differences(model, "float64")
     assert largest < 1e-9
 
@@ -135,14 +135,14 @@ def test_columns_of_text_and_dates_are_refused_by_name(machine):
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", [LogisticRegression(), BoostedTreesClassifier()], ids=str)
 def test_stacks_of_classes_with_an_estimator_are_converted_with_it(y, estimator):
-    stack = CandidatesClassifier(["linear", estimator])
+    stack = stacked_classifier(["linear", estimator])
     largest, others = differences(stack.fit(X, y), "float64")
     assert largest < 1e-9
     assert others == 0
 
 
 def test_boosted_trees_are_converted():
-    trees = CandidatesRegressor(["linear", BoostedTreesRegressor()])
+    trees = stacked_regressor(["linear", BoostedTreesRegressor()])
     largest, _ = differences(trees.fit(X, NUMBERS[:, 0]), "float64")
     assert largest < 1e-9
 

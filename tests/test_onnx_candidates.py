@@ -31,10 +31,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import TabularClassifier
 from looms._words import clean
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.onnx import register_converters
 
 
@@ -125,7 +125,7 @@ OTHER_REGRESSORS = [
 def graph_is_the_model(candidates, y, dtype):
     """True if the graph is, False if it is refused in one line that names the candidate."""
     classes = y.dtype.kind != "f"
-    model = (CandidatesClassifier if classes else CandidatesRegressor)(candidates)
+    model = (stacked_classifier if classes else stacked_regressor)(candidates)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)
@@ -178,7 +178,7 @@ def test_graphs_of_other_regressors_are_right_or_refused(estimator, dtype):
 @pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
 def test_wrong_graphs_are_refused_beside_kernels(y):
     for wrong in (svm.SVC(), scaled(svm.SVC(C=10.0))):
-        model = CandidatesClassifier(["linear", wrong]).fit(X, y)
+        model = stacked_classifier(["linear", wrong]).fit(X, y)
         with pytest.raises(
             ValueError, match=r"SVC\(.*\) has no ONNX form as a candidate, since it"
         ):

@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from stacks import stacked_classifier
 
 import looms
 from looms import KernelClassifier, Search
@@ -28,7 +29,6 @@ from looms.assessment._compare import Comparison
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import plan
-from looms.estimators._candidates import CandidatesClassifier
 
 MACHINE = make_pipeline(StandardScaler(), looms.KernelClassifier("linear", threshold="balanced"))
 
@@ -266,7 +266,7 @@ def test_outputs_of_different_machines_are_not_ranked_together(two_classes):
 @pytest.mark.slow
 def test_chosen_kernel_and_grid_search(two_classes):
     X, y = two_classes
-    machine = CandidatesClassifier(
+    machine = stacked_classifier(
         [
             KernelClassifier(k, search=Search(c))
             for k in ["linear", "rbf"]

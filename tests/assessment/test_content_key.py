@@ -21,10 +21,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import get_scorer, make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier
 
 from looms import KernelClassifier
 from looms.assessment._content_key import content_key, package_versions
-from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 
@@ -81,8 +81,8 @@ THINGS = {
     ),
     "frame, ordered categories": lambda: frame(c=pd.Categorical(["u", "v", "u"], ordered=True)),
     "series": lambda: pd.Series([1.0, 2.0]),
-    "machine": lambda: CandidatesClassifier(["linear", "rbf"], combine="best"),
-    "other machine": lambda: CandidatesClassifier(["linear", "cubic"], combine="best"),
+    "machine": lambda: stacked_classifier(["linear", "rbf"], combine="best"),
+    "other machine": lambda: stacked_classifier(["linear", "cubic"], combine="best"),
     "kernel object": lambda: KernelClassifier(RBF(gamma=0.5)),
     "other kernel object": lambda: KernelClassifier(RBF(gamma=0.25)),
     "pipeline": lambda: make_pipeline(StandardScaler(), KernelClassifier()),

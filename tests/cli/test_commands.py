@@ -62,7 +62,7 @@ def test_fit_and_score_regression(looms, fit, data_folder, figures):
     assert rmse == pytest.approx(np.sqrt(np.mean(machine.loo_.residuals**2)), abs=1e-4)
     assert 0.9 < r2 < 1
     (shown,) = re.findall(r"→ +rbf +squared error +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
-    outputs = machine.model_.loo_  # not cut at zero, as predictions are
+    outputs = machine.fitted_.loo  # not cut at zero, as predictions are
     own = np.sqrt(np.mean(outputs.residuals**2))
     assert float(shown) == pytest.approx(own, rel=1e-3)
     assert rmse < own
@@ -337,7 +337,7 @@ def test_a_test_file_metrics_and_quiet(looms, pets):
     told, saved = json.loads(result.stdout), load_model("m.skops")
     new = json.loads(looms("score", "m.skops", "new.csv", "--json", "-q").stdout)
     assert told["test"] == new
-    decisions = saved.model._nested_scores.decisions
+    decisions = saved.model._scores.get(True).decisions
     truth = (frame["kind"] == "dog").to_numpy()
     own, area = told["metrics"]["f1_macro"], saved.model.evaluate().with_errors["roc_auc"]
     assert own["value"] == f1_score(truth, decisions.predicted == 1, average="macro")

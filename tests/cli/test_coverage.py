@@ -10,7 +10,7 @@ from evaluated import evaluated
 
 from looms import TabularRegressor
 from looms.cli._model import joined
-from looms.estimators._selecting import SelectingModel
+from looms.estimators._model import Model
 from looms.model_files import load_model
 from looms.tables import Columns, TablePreprocessor
 
@@ -181,16 +181,16 @@ def test_intervals_and_sets_are_of_the_evaluation_and_a_loaded_model_never_train
     def trained(*arguments, **options):
         raise AssertionError("a model was tuned")
 
-    monkeypatch.setattr(SelectingModel, "_selection_on", trained)
+    monkeypatch.setattr(Model, "_fit_on", trained)
     result = looms("predict", "m.skops", heights, "--confidence-level", 0.8, "--digits", 17)
     found, model = predictions(result), load_model("m.skops").model
-    assert not model._nested_scores.optimistic
+    assert not model._scores.get(True).optimistic
     if target == "height":
         expected = model.predict_interval(frame, 0.8)
         np.testing.assert_allclose(found[["lower", "upper"]], expected)
         assert not np.allclose(
             expected,
-            evaluated(model).model_.predict_interval(model.preprocessor_.transform(frame), 0.8),
+            evaluated(model).predict_interval(frame, 0.8),
         )
     else:
         members = model.predict_set(frame, 0.8)

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeRegressor
+from stacks import stacked_regressor
 
 from looms._scores import score_with_error
 from looms._words import score_text, with_error
 from looms.cli.fit import certified
-from looms.estimators._candidates import CandidatesRegressor
 from looms.model_files import load_model, save_model
 
 
@@ -60,7 +60,7 @@ def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
 def test_the_model_is_certified(fit, replicates, monkeypatch):
     result = fit(replicates, "-t", "c", "-o", "m.skops")
     assert "outputs of 3 rows agree with refits" in result.stderr
-    assert load_model("m.skops").model.model_.certificate_.holds
+    assert load_model("m.skops").model.certificate_.holds
     monkeypatch.setattr("looms.cli.fit._CHEAP", 30)
     result = fit(replicates, "-t", "c", "-o", "two.skops")
     assert "agree with refits" not in result.stderr
@@ -74,11 +74,11 @@ def test_a_certificate_that_is_cut_short_leaves_the_model(fit, replicates, monke
     def cut_short(*arguments, **options):
         raise failure
 
-    monkeypatch.setattr("looms.estimators._kernel_model.KernelModel.certify", cut_short)
+    monkeypatch.setattr("looms.estimators._model.Model.certify", cut_short)
     result = fit(replicates, "-t", "c", "-o", "m.skops", "--certify")
     assert result.exit_code == (130 if failure is KeyboardInterrupt else 1)
     assert "the model is in m.skops, without a certificate" in result.stderr
-    assert not hasattr(load_model("m.skops").model.model_, "certificate_")
+    assert not hasattr(load_model("m.skops").model, "certificate_")
 
 
 @pytest.mark.parametrize("written", [True, False])
@@ -123,14 +123,14 @@ def test_the_model_is_in_its_file_before_what_may_fail(fit, replicates, monkeypa
 def test_trees_alone_have_no_certificate():
     rows = np.arange(40.0)[:, None]
     tree = DecisionTreeRegressor(max_depth=2)
-    model = CandidatesRegressor([tree]).fit(rows, (rows[:, 0] > 15) * 1.0)
+    model = stacked_regressor([tree]).fit(rows, (rows[:, 0] > 15) * 1.0)
     for always in (False, True):
         assert certified(SimpleNamespace(model=model), None, always) is None
 
 
 @pytest.mark.slow
 def test_a_machine_without_certain_digits_is_warned_of(fit, replicates, monkeypatch):
-    monkeypatch.setattr("looms.estimators._certificate.LARGEST_BOUND", 0.0)
+    monkeypatch.setattr("looms.fitted._certificate.LARGEST_BOUND", 0.0)
     result = fit(replicates, "-t", "c", "-o", "m.skops")
     assert result.exit_code == 0
     (line,) = [each for each in result.stderr.splitlines() if "refits" in each]

@@ -95,7 +95,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {"m.skops", "r.html", "t.csv", "t.parquet"}
     saved = load_model(tmp_path / "m.skops")
-    machine = saved.model.model_
+    machine = saved.model
     assert machine.landmarks_.shape == (20, machine.n_features_in_)
     assert machine.loo_.n_samples == saved.metadata["n_rows"] == N
     assert saved.model.preprocessor_.ranges_["a"] == [large["a"].min(), large["a"].max()]
@@ -128,7 +128,7 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, fit, large, monk
     assert result.exit_code == 0, result.stderr
     assert "in blocks" not in result.stderr
     assert "--confidence-level" not in result.stderr
-    assert load_model(tmp_path / "m.skops").model.model_.X_fit_.shape[0] == N
+    assert load_model(tmp_path / "m.skops").model.X_fit_.shape[0] == N
     assert looms("predict", "m.skops", "t.csv", "--confidence-level", 0.9).exit_code == 0
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import f1_score, fbeta_score, matthews_corrcoef
+from stacks import stacked_classifier
 
 from looms import KernelClassifier
 from looms.cli._scores import rule_scores, show_tried
-from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.model_files import load_model, save_model
 from looms.report.facts import Facts
@@ -36,7 +36,7 @@ def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):
     rng = np.random.default_rng(0)
     y = np.arange(20) % 2
     X = rng.normal(size=(20, 2)) + y[:, None]
-    machine = CandidatesClassifier(["linear", "rbf"], combine="best", threshold=rule)
+    machine = stacked_classifier(["linear", "rbf"], combine="best", threshold=rule)
     show_tried(Facts(machine.fit(X, y)))
     assert f"5-fold {LOSSES[rule]} " in " ".join(capsys.readouterr().out.split())
 

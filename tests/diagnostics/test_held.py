@@ -5,10 +5,10 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, Search
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
-from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import RBF
 
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -131,7 +131,7 @@ def test_a_threshold_counts_where_the_machine_is_refitted():
 @pytest.mark.slow
 def test_a_stack_is_diagnosed_with_its_members_in_a_pipeline(preprocessing):
     X, y = sample(seed=1)
-    stack = CandidatesClassifier(["linear", "rbf"])
+    stack = stacked_classifier(["linear", "rbf"])
     model = make_pipeline(StandardScaler(), stack).fit(X, y)
     assert len(model[-1].members_) == 2
     found = excess_error(model, X, y, preprocessing=preprocessing)

@@ -7,13 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
 from looms.criteria import as_criterion
 from looms.diagnostics import _case_deletion, case_deletion, deviance, influence, left_out_fits
 from looms.diagnostics._left_out import likelihood_of_outputs
 from looms.diagnostics._problem import pose
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.lssvm import landmarks, left_out
 
 RNG = np.random.default_rng(0)
@@ -29,7 +29,7 @@ tuned, classes = KernelRegressor, KernelClassifier
 
 def stacked(task, **options):
     """A stack of two kernels, with these options of each."""
-    stack = CandidatesClassifier if task is KernelClassifier else CandidatesRegressor
+    stack = stacked_classifier if task is KernelClassifier else stacked_regressor
     return stack([task(kernel, **options) for kernel in ("linear", "rbf")])
 
 

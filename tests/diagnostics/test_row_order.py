@@ -11,12 +11,12 @@ from sklearn.model_selection import KFold, LeaveOneOut
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import _row_order, row_order
 from looms.diagnostics._row_order import N_RANDOM, _adjacent, _blocks, _exchanged
-from looms.estimators._candidates import CandidatesClassifier
 from looms.folds import GapKFold
 from looms.units import Units
 
@@ -62,7 +62,7 @@ MACHINES = {
     "features": KernelClassifier("linear", mu=0.02, class_weight="balanced"),
     "landmarks": KernelClassifier("rbf", n_landmarks=M, class_weight="balanced"),
     "landmarks of numbers": KernelRegressor("matern12", n_landmarks=M),
-    "stack": CandidatesClassifier(
+    "stack": stacked_classifier(
         [KernelClassifier(k, search=Search(max_iter=3)) for k in ["linear", "rbf"]]
     ),
 }
@@ -178,7 +178,7 @@ def track(n, seed=0):
         KernelClassifier("rbf", mu=1e-3),
         KernelRegressor("rbf", mu=1e-3),
         KernelClassifier("rbf", n_landmarks=60),
-        CandidatesClassifier(
+        stacked_classifier(
             [KernelClassifier(k, search=Search(max_iter=5)) for k in ["matern12", "rbf"]]
         ),
         make_pipeline(StandardScaler(), KernelRegressor("rbf")),

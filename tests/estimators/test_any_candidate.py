@@ -44,9 +44,9 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
 from sklearn.utils.fixes import parse_version
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import Intervals, KernelClassifier, TabularClassifier, TabularRegressor, assess
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import RBF
 
@@ -116,8 +116,8 @@ def wrapped(estimator, form):
 def model_of(kind, candidates, **options):
     """Model of numbers without preparation; its targets."""
     if kind == "classifier":
-        return CandidatesClassifier(candidates, **options), LABELS
-    return CandidatesRegressor(candidates, **options), Y
+        return stacked_classifier(candidates, **options), LABELS
+    return stacked_regressor(candidates, **options), Y
 
 
 def values_of(estimator, rows):
@@ -216,7 +216,7 @@ def test_with_metadata_routing_all_that_ask_for_weights_get_them():
             OneVsRestClassifier(LogisticRegression().set_fit_request(**ask)),
         )
         expected = clone(candidate).fit(X, LABELS, sample_weight=WEIGHT).predict_proba(NEW)
-        model = CandidatesClassifier([candidate]).fit(X, LABELS, sample_weight=WEIGHT)
+        model = stacked_classifier([candidate]).fit(X, LABELS, sample_weight=WEIGHT)
     assert_allclose(model._outputs(NEW), 2.0 * expected[:, 1] - 1.0)
     with pytest.raises(ValueError, match=r"^Pipeline\(.*takes no sample_weight in fit: leave"):
         clone(model).fit(X, LABELS, sample_weight=WEIGHT)
@@ -228,7 +228,7 @@ def test_with_metadata_routing_all_that_ask_for_weights_get_them():
 def test_bagging_takes_weights_whatever_it_holds():
     candidate = BaggingClassifier(KNeighborsClassifier(), n_estimators=3, random_state=0)
     expected = clone(candidate).fit(X, LABELS, sample_weight=WEIGHT).predict_proba(NEW)[:, 1]
-    model = CandidatesClassifier([candidate]).fit(X, LABELS, sample_weight=WEIGHT)
+    model = stacked_classifier([candidate]).fit(X, LABELS, sample_weight=WEIGHT)
     assert_allclose(model._outputs(NEW), 2.0 * expected - 1.0)
 
 
@@ -237,7 +237,7 @@ def test_who_asks_for_no_weights_by_routing_is_refused_with_weights(wrap):
     with config_context(enable_metadata_routing=True):
         candidate = wrap(Ridge().set_fit_request(sample_weight=False))
         for fit in (
-            lambda **options: CandidatesRegressor([candidate]).fit(X, Y, **options),
+            lambda **options: stacked_regressor([candidate]).fit(X, Y, **options),
             lambda **options: Intervals(candidate).fit(X, Y, **options),
             lambda **options: assess(candidate, X, Y, 2, **options),
         ):
@@ -255,7 +255,7 @@ def test_classes_keep_their_shares_in_a_search_over_a_pipeline():
             return super().fit(X, y, sample_weight)
 
     search = GridSearchCV(make_pipeline(StandardScaler(), Noted()), {}, cv=2)
-    model = CandidatesClassifier([search, "linear"], cv=GroupKFold(5), combine="best")
+    model = stacked_classifier([search, "linear"], cv=GroupKFold(5), combine="best")
     model.fit(X, y, groups=groups)
     refits = [(labels, weight) for labels, weight in seen if len(labels) == 32]
     assert len(refits) == 5
@@ -383,13 +383,13 @@ def test_what_gets_groups_by_routing_but_no_weights_says_so(kind, candidate):
 def test_bagging_of_a_search_gets_groups_by_routing():
     search = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=GroupKFold(2))
     candidate = BaggingClassifier(search, n_estimators=2, random_state=0)
-    model = CandidatesClassifier([candidate]).fit(X, LABELS, groups=GROUPS)
+    model = stacked_classifier([candidate]).fit(X, LABELS, groups=GROUPS)
     assert np.isfinite(model.held_out_.outputs).all()
 
 
 @pytest.mark.slow
 def test_groups_reach_candidates_in_stacks_nested_folds_and_after_updates():
-    model = CandidatesRegressor([SEARCH, "linear"]).fit(X, np.abs(Y), groups=GROUPS)
+    model = stacked_regressor([SEARCH, "linear"]).fit(X, np.abs(Y), groups=GROUPS)
     assert len(model.members_) == 2
     assert model.evaluate()._nested is not None
     without = next(one for one in model.without([0, 1]).members_ if not one.closed)
@@ -399,7 +399,7 @@ def test_groups_reach_candidates_in_stacks_nested_folds_and_after_updates():
 
 @pytest.mark.slow
 def test_what_is_tuned_by_groups_fits_rows_that_are_each_a_group():
-    model = CandidatesRegressor([SEARCH]).fit(X, Y, groups=np.arange(N))
+    model = stacked_regressor([SEARCH]).fit(X, Y, groups=np.arange(N))
     assert set(model.evaluate()) == set(model.evaluate(nested=False))
 
 
@@ -434,7 +434,7 @@ def test_stacks_without_outputs_of_each_class_are_refused_once_they_are_fitted()
     stack = StackingClassifier([("a", GaussianNB())], OneVsRestClassifier(GaussianNB()), cv=2)
     expected = clone(stack).fit(X, LABELS).predict_proba(NEW)[:, 1]
     model = TabularClassifier([stack], preprocess=None).fit(X, LABELS)
-    assert_allclose(model.model_._outputs(NEW), 2 * expected - 1)
+    assert_allclose(model._outputs(NEW), 2 * expected - 1)
     assert_array_equal(clone(model).fit(X, LABELS).predict(NEW), model.predict(NEW))
 
     class Silent(GaussianNB):
@@ -485,7 +485,7 @@ class OnlyPart(Ridge):
 )
 @pytest.mark.parametrize(
     "model_with",
-    [lambda one: CandidatesRegressor([one], cv=5), lambda one: Intervals(one, cv=5)],
+    [lambda one: stacked_regressor([one], cv=5), lambda one: Intervals(one, cv=5)],
     ids=["candidate", "intervals"],
 )
 def test_a_failing_fit_is_named_in_one_line(model_with, candidate, words):
@@ -540,7 +540,7 @@ def test_splits_of_given_rows_are_refused(cv):
     )
     for one in held:
         for model in (
-            CandidatesRegressor(["linear", one]),
+            stacked_regressor(["linear", one]),
             TabularRegressor([one]),
             Intervals(one),
         ):
@@ -562,7 +562,7 @@ class Silent(RegressorMixin, BaseEstimator):
 
 
 def test_a_fit_may_return_nothing():
-    model = CandidatesRegressor([Silent()]).fit(X, Y)
+    model = stacked_regressor([Silent()]).fit(X, Y)
     assert_allclose(model.predict(NEW), Y.mean())
     assert_allclose(Intervals(Silent()).fit(X, Y).predict(NEW), Y.mean())
 
@@ -574,20 +574,20 @@ TIMED = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=GapKFold(3, time=np.aran
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (CandidatesClassifier([UNKEPT]), "set refit=True"),
-        (CandidatesClassifier([make_pipeline(StandardScaler(), UNKEPT)]), "set refit=True"),
+        (stacked_classifier([UNKEPT]), "set refit=True"),
+        (stacked_classifier([make_pipeline(StandardScaler(), UNKEPT)]), "set refit=True"),
         (Intervals(GridSearchCV(Ridge(), {"alpha": [1.0]}, refit=False)), "set refit=True"),
-        (CandidatesClassifier([OutputCodeClassifier(LogisticRegression())]), "leave it out"),
+        (stacked_classifier([OutputCodeClassifier(LogisticRegression())]), "leave it out"),
         (
-            CandidatesClassifier([make_pipeline(VotingClassifier([("a", LogisticRegression())]))]),
+            stacked_classifier([make_pipeline(VotingClassifier([("a", LogisticRegression())]))]),
             "set voting='soft'",
         ),
-        (CandidatesClassifier([LogisticRegression]), "candidates must be .*LogisticRegression"),
-        (CandidatesRegressor([3]), "candidates must be .* got 3"),
+        (stacked_classifier([LogisticRegression]), "candidates must be .*LogisticRegression"),
+        (stacked_regressor([3]), "candidates must be .* got 3"),
         (KernelClassifier(RBF), r"give an object, RBF\(\.\.\.\)"),
-        (CandidatesRegressor([Silent(1)]), r"predict gives an array of shape \(7,\) for 8 rows"),
+        (stacked_regressor([Silent(1)]), r"predict gives an array of shape \(7,\) for 8 rows"),
         (Intervals(Silent(1)), r"predict gives an array of shape \(3,\) for 4 rows"),
-        (CandidatesRegressor([TIMED]), "time must hold"),
+        (stacked_regressor([TIMED]), "time must hold"),
         (Intervals(GridSearchCV(Ridge(), {}, cv=SPLITS * 9)), "splits of given rows"),
         (Intervals(Ridge(), cv=2 * [*KFold(2).split(X)]), "more than once"),
         (Intervals(Pipeline([(f"step {k}", StandardScaler()) for k in range(30)])), "no regressor"),

@@ -8,10 +8,10 @@ import pytest
 import scipy.sparse as sp
 from pairwise import in_turn
 from sklearn.exceptions import NotFittedError
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
 from looms.criteria import Hinge
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF, Boolean
 from looms.lssvm.refit import refit_loo
 from looms.selection._objective import Objective
@@ -348,7 +348,7 @@ class TestSelecting:
 
     def test_a_kernel_that_overflows_at_its_start_is_stepped_over(self, Estimator):
         overflowing = Boolean(gamma=1e300, gamma_bounds=(1e299, 1e301))
-        kind = CandidatesClassifier if Estimator in CLASSIFIERS else CandidatesRegressor
+        kind = stacked_classifier if Estimator in CLASSIFIERS else stacked_regressor
         model = kind([overflowing, "rbf"], combine="best").fit(10 * X, target(Estimator))
         failed, fine = model.candidates_
         assert (failed.loss, failed.n_failures) == (np.inf, failed.n_evaluations)
@@ -361,7 +361,7 @@ class TestSelecting:
 def test_criteria_of_classes_in_regression():
     for criterion in ("hinge", Hinge(), "wmw"):
         machine = KernelRegressor(search=Search(criterion))
-        for one in (machine, CandidatesRegressor(["linear", machine])):
+        for one in (machine, stacked_regressor(["linear", machine])):
             with pytest.raises(ValueError, match="judges classes; for regression use 'press'"):
                 one.fit(X, Y)
 
@@ -380,7 +380,7 @@ def test_criteria_of_classes_in_regression():
 )
 def test_candidates(candidates, message):
     with pytest.raises(ValueError, match=message):
-        CandidatesClassifier(candidates).fit(X, LABELS)
+        stacked_classifier(candidates).fit(X, LABELS)
 
 
 def test_targets_that_are_text():

@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.optimize._search import Outcome
 
 callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
@@ -54,7 +54,7 @@ class Recorder:
 
 def fitted(recorder, estimator=None):
     if estimator is None:
-        estimator = CandidatesRegressor(CANDIDATES, combine="best")
+        estimator = stacked_regressor(CANDIDATES, combine="best")
     return estimator.set_callbacks(recorder).fit(X, Y if "Reg" in repr(estimator) else Y > 0)
 
 
@@ -76,18 +76,18 @@ def test_tasks_begin_and_end_in_pairs():
 
 @pytest.mark.slow
 def test_listening_changes_nothing():
-    plain = CandidatesRegressor(CANDIDATES, combine="best").fit(X, Y)
+    plain = stacked_regressor(CANDIDATES, combine="best").fit(X, Y)
     assert_allclose(fitted(Recorder()).predict(X), plain.predict(X), rtol=1e-12)
 
 
 @pytest.mark.slow
 def test_stopping_an_iteration_ends_the_search_of_its_candidate():
     recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
-    model = fitted(recorder, CandidatesRegressor(["ard", "rbf"], combine="best"))
+    model = fitted(recorder, stacked_regressor(["ard", "rbf"], combine="best"))
     assert len(recorder.ended(ITERATION)) == 2
     assert [c.outcome for c in model.candidates_] == [Outcome.CALLBACK] * 2
     assert model.n_iter_ == 1
-    free = CandidatesRegressor(["ard", "rbf"], combine="best").fit(X, Y)
+    free = stacked_regressor(["ard", "rbf"], combine="best").fit(X, Y)
     assert model.selection_.value > free.selection_.value
     given = KernelRegressor(model.kernel_, mu=model.mu_).fit(X, Y)
     assert_allclose(model.predict(X), given.predict(X), rtol=1e-7)
@@ -99,7 +99,7 @@ def test_stopping_a_candidate_ends_the_selection():
     recorder = Recorder(stop=lambda context: depth(context) == CANDIDATE and context.task_id == 1)
     model = fitted(recorder)
     assert len(recorder.ended(CANDIDATE)) == len(model.candidates_) == 2
-    two = CandidatesRegressor(CANDIDATES[:2], combine="best").fit(X, Y)
+    two = stacked_regressor(CANDIDATES[:2], combine="best").fit(X, Y)
     assert_allclose(model.predict(X), two.predict(X), rtol=1e-12)
 
 
@@ -118,7 +118,7 @@ def test_a_support_vector_machine_tells_of_each_point(options):
         KernelClassifier(kernel, loss="hinge", search=Search(**options))
         for kernel in ("linear", "rbf")
     ]
-    model = fitted(recorder, CandidatesClassifier(svm, combine="best"))
+    model = fitted(recorder, stacked_classifier(svm, combine="best"))
     assert [name for _, _, name in recorder.ended(CANDIDATE)] == ["linear, deviance"]
     assert model.cv_results_["kernel"] == ["linear"]
     assert recorder.values == [point.value for point in model.selection_.history]
@@ -139,7 +139,7 @@ def test_classifier_and_failing_fits():
     recorder = Recorder()
     fitted(
         recorder,
-        CandidatesClassifier(
+        stacked_classifier(
             [KernelClassifier(k, search=Search(c)) for k in ["rbf"] for c in ["press", "wmw"]],
             combine="best",
         ),
@@ -164,11 +164,11 @@ def test_given_values_are_one_task_without_iterations():
 @pytest.mark.slow
 def test_progress_bar(capsys):
     pytest.importorskip("rich")
-    model = CandidatesClassifier(["linear", "rbf"], combine="best").set_callbacks(
+    model = stacked_classifier(["linear", "rbf"], combine="best").set_callbacks(
         callback.ProgressBar()
     )
     model.fit(X, Y > 0)
-    assert "CandidatesClassifier" in capsys.readouterr().out
+    assert "stacked_classifier" in capsys.readouterr().out
 
 
 def test_within_a_pipeline():
@@ -248,7 +248,7 @@ def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
 class TestOnAGrid:
     def grid(self, recorder, kernels=CANDIDATES):
         machines = [KernelRegressor(kernel, search=Search(method="grid")) for kernel in kernels]
-        return fitted(recorder, CandidatesRegressor(machines, combine="best"))
+        return fitted(recorder, stacked_regressor(machines, combine="best"))
 
     def test_all_evaluations_are_heard_of_and_a_kernel_without_any_ends_too(self):
         class Counter(Recorder):
@@ -272,6 +272,6 @@ def test_machines_tuned_in_folds_are_counted():
             self.calls.append((estimator, done, total))
 
     recorder = Listener()
-    machine = fitted(recorder, CandidatesRegressor(["linear", "rbf"], combine="best"))
+    machine = fitted(recorder, stacked_regressor(["linear", "rbf"], combine="best"))
     heard = [call for call in recorder.calls if call[0] is machine]
     assert heard == [(machine, k + 1, 10) for k in range(10)]

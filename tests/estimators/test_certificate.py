@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from pairwise import in_turn, pairwise
 from sklearn.tree import DecisionTreeRegressor
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
-from looms.estimators._certificate import Certificate
+from looms.fitted._certificate import Certificate
+from looms.fitted._fitted import Fitted
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.kernels import RBF
@@ -45,7 +46,7 @@ CASES = {
     "gaps": (KernelRegressor(cv=GapKFold(4, gap=2)), Y, {}),
     "grid": (KernelRegressor(search=Search(method="grid")), Y, {}),
     "stack": (
-        CandidatesClassifier(["linear", "rbf"]),
+        stacked_classifier(["linear", "rbf"]),
         LABELS,
         {"groups": GROUPS},
     ),
@@ -87,16 +88,15 @@ def test_held_out_outputs_are_those_of_refits(name, fitted):
     assert "agree with refits" in str(certificate)
 
 
-@pytest.mark.parametrize("attribute", ["loo_", "held_out_"])
+@pytest.mark.parametrize("attribute", ["loo_outputs", "held_out_outputs"])
 @pytest.mark.parametrize("name", ["groups", "folds", "gaps", "landmarks, folds", "svm", "stack"])
 def test_wrong_outputs_of_the_rows_are_seen(name, attribute, fitted):
     machine = fitted(name)
-    right = getattr(machine, attribute)
-    wrong = HeldOut(right.y, right.outputs * (1 + 1e-6), right.sample_weight)
-    setattr(machine, attribute, wrong)
+    right = getattr(machine.fitted_, attribute)
+    machine.fitted_ = replace(machine.fitted_, **{attribute: right * (1 + 1e-6)})
     certificate = machine.certify()
     # What a stack holds out in folds is of machines that were tuned anew.
-    assert certificate.holds is (name == "stack" and attribute == "held_out_")
+    assert certificate.holds is (name == "stack" and attribute == "held_out_outputs")
 
 
 @pytest.mark.parametrize(("name", "field"), in_turn(CASES, ["dual_coef", "intercept"]))
@@ -104,7 +104,7 @@ def test_wrong_coefficients_of_the_machine_are_seen(name, field, fitted):
     machine = fitted(name)
     members = machine.members_
     wrong = [replace(one, **{field: getattr(one, field) * (1 + 1e-5)}) for one in members]
-    machine.members_ = tuple(wrong)
+    machine.fitted_ = replace(machine.fitted_, members=tuple(wrong))
     right = name == "no intercept" and field == "intercept"
     assert machine.certify().verdict == ("agrees" if right else "differs")
 
@@ -112,8 +112,12 @@ def test_wrong_coefficients_of_the_machine_are_seen(name, field, fitted):
 @pytest.mark.parametrize("name", ["rows", "landmarks", "stack"])
 def test_what_predict_computes_is_compared(name, fitted, monkeypatch):
     machine = fitted(name)
-    right = machine._outputs
-    monkeypatch.setattr(machine, "_outputs", lambda rows: right(rows) * (1 + 1e-5), raising=False)
+    right = Fitted.outputs
+
+    def wrong(model, rows):
+        return right(model, rows) * (1 + 1e-5)
+
+    monkeypatch.setattr(Fitted, "outputs", wrong)
     assert machine.certify().verdict == "differs"
 
 
@@ -280,8 +284,8 @@ def largest_array(call):
         (KernelRegressor("rbf", mu=0.1), 30),
         (KernelRegressor("rbf", mu=0.1, n_landmarks=7), 7),
         (KernelClassifier("linear", loss="hinge", mu=0.1), 30),
-        (CandidatesRegressor(["linear", KernelRegressor(RBF(1.0), mu=0.01, n_landmarks=7)]), 7),
-        (CandidatesRegressor(["linear", KernelRegressor(RBF(1.0), mu=0.01)]), 30),
+        (stacked_regressor(["linear", KernelRegressor(RBF(1.0), mu=0.01, n_landmarks=7)]), 7),
+        (stacked_regressor(["linear", KernelRegressor(RBF(1.0), mu=0.01)]), 30),
     ],
 )
 def test_the_cost_of_refits_is_that_of_the_largest_system(machine, order):
@@ -289,7 +293,7 @@ def test_the_cost_of_refits_is_that_of_the_largest_system(machine, order):
     y = LABELS[:30] if isinstance(machine, KernelClassifier) else rows[:, 0] + rows[:, 1] ** 2
     machine = copy.deepcopy(machine).fit(rows, y)
     assert len(machine.members_) == len(getattr(machine, "candidates", [0]))
-    assert machine._cost_of_refit == 30 * order**2
+    assert machine.fitted_.cost_of_refit == 30 * order**2
 
 
 @pytest.mark.slow
@@ -300,7 +304,7 @@ def test_no_member_of_few_features_or_landmarks_takes_a_matrix_of_all_rows():
     y = rows[:, 0] + np.sin(3 * rows[:, 1]) + (rows[:, 2] > 0) + 0.3 * RNG.normal(size=n)
     tree = DecisionTreeRegressor(max_depth=3, random_state=0)
     given = KernelRegressor("linear", mu=1e-3), KernelRegressor(RBF(0.3), mu=1e-3, n_landmarks=20)
-    stack = CandidatesRegressor([*given, tree], combine="stack").fit(rows, y)
+    stack = stacked_regressor([*given, tree], combine="stack").fit(rows, y)
     assert (stack.candidate_weights_ > 0).all()
     certificates = []
     assert largest_array(lambda: certificates.append(stack.certify())) < 8 * n * n / 20

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from evaluated import evaluated
 from sklearn.base import clone
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
-from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import RBF, Linear, Matern, Ranked
 
 RNG = np.random.default_rng(0)
@@ -25,7 +25,7 @@ KERNEL = RBF() + 0.1 * Ranked(Matern()) * Linear()
 MACHINES = {
     "classifier": (KernelClassifier(KERNEL, mu=1e-3), CLASSES),
     "regressor": (KernelRegressor(KERNEL, mu=1e-3), Y),
-    "classifier that tunes": (CandidatesClassifier([RBF(), Linear()], combine="best"), CLASSES),
+    "classifier that tunes": (stacked_classifier([RBF(), Linear()], combine="best"), CLASSES),
     "regressor that tunes": (KernelRegressor("ard"), Y),
     "regressor on landmarks": (KernelRegressor(n_landmarks=20, random_state=0), Y),
     "support vector machine": (

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn.base import clone
 from sklearn.metrics import log_loss
+from stacks import stacked_classifier
 
 from looms import HeldOut, KernelClassifier, OneClassWarning, Search
 from looms.calibration import fit_calibrator
@@ -16,8 +17,8 @@ from looms.calibration._calibrators import CALIBRATIONS, output_at
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria._error_rates import balanced_error_rate
-from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._warnings import warn_of_one_class
+from looms.fitted._outcome import Classes
 from looms.kernels import RBF
 from looms.threshold import find_threshold
 
@@ -182,7 +183,7 @@ def rare(n, n_classes, seed=0):
         [
             KernelClassifier(mu=1e-2),
             KernelClassifier(),
-            CandidatesClassifier(["linear", "rbf"]),
+            stacked_classifier(["linear", "rbf"]),
             KernelClassifier(n_landmarks=50),
             KernelClassifier("linear", loss="hinge", mu=1 / 3),
         ],
@@ -208,9 +209,7 @@ def test_class_weights_leave_probabilities_those_of_the_samples(machine, n_class
 
 
 def test_candidates_compete_by_the_decisions_that_they_make():
-    model = CandidatesClassifier(["linear", "rbf"], combine="best", cv=np.arange(len(X))).fit(
-        X, TWO
-    )
+    model = stacked_classifier(["linear", "rbf"], combine="best", cv=np.arange(len(X))).fit(X, TWO)
     best = model.candidates_[model.best_index_]
     assert model.threshold_ == best.threshold != 0
     assert best.loss == balanced_error_rate(*model.loo_, threshold=model.threshold_)
@@ -261,14 +260,15 @@ def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_class
     targets = targets[:, 1] if n_classes == 2 else targets
     outputs = np.zeros(12) if n_classes == 2 else np.tile([1.0, 0.0, 0.0], (12, 1))
     one_class = HeldOut(targets, outputs)
-    machine, classes = KernelClassifier(mu=1e-3, **options), np.arange(n_classes)
+    weighted = options.pop("class_weight", None) is not None
+    outcome = Classes(np.arange(n_classes), weighted=weighted, **options)
     with pytest.warns(OneClassWarning) as caught:
-        warn_of_one_class(machine, classes, one_class, 9.0)
+        warn_of_one_class(outcome, one_class, 9.0)
     text = str(caught[0].message)
-    assert text.endswith("or another kernel.") == ("class_weight" not in options)
+    assert text.endswith("or another kernel.") == (not weighted)
     assert ("another threshold" in text) == ("threshold" in options)
-    assert ("threshold='balanced'" in text) == (n_classes == 2 and not options)
-    assert ("class_weight='balanced'" in text) == (not options)
+    assert ("threshold='balanced'" in text) == (n_classes == 2 and not (options or weighted))
+    assert ("class_weight='balanced'" in text) == (not (options or weighted))
 
 
 @pytest.mark.parametrize(("action", "times"), [("default", 1), ("always", 3), ("ignore", 0)])

@@ -16,15 +16,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion, row_order
 from looms.diagnostics._problem import BY_BEST, BY_KERNELS
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._estimator_member import FOLDS
-from looms.estimators._folds import folds_or_units
+from looms.fitted._rows import folds_or_units
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.lssvm.fit import KernelMember
@@ -41,7 +41,7 @@ TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
 
 
 def stack(estimator, **options):
-    return CandidatesRegressor(["linear", estimator], **options)
+    return stacked_regressor(["linear", estimator], **options)
 
 
 def codes(estimator, rows, y):
@@ -80,7 +80,7 @@ def test_a_stack_weighs_outputs_of_refits_without_folds(groups):
     "estimator", [LogisticRegression(), KNeighborsClassifier()], ids=["logistic", "neighbors"]
 )
 def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
-    model = CandidatesClassifier([estimator]).fit(X, y)
+    model = stacked_classifier([estimator]).fit(X, y)
     alone = clone(estimator).fit(X, y)
     assert_allclose(model._outputs(NEW), codes(alone, NEW, y))
     folds = folds_or_units(y, model.units_, True, FOLDS)
@@ -98,8 +98,8 @@ def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
 @pytest.mark.parametrize("cv", [None, LeaveOneGroupOut()], ids=["folds", "groups"])
 def test_models_without_a_fold_do_not_know_it(n_groups, cv):
     groups = np.arange(N) % n_groups
-    model = CandidatesRegressor(["linear", TREE], cv=cv).fit(X, Y, groups=groups)
-    nested = model._in_folds
+    model = stacked_regressor(["linear", TREE], cv=cv).fit(X, Y, groups=groups)
+    nested = model.fitted_.in_folds
     assert nested.units.n_units == (min(n_groups, 5) if cv is None else n_groups)
     for k, (out, members) in enumerate(zip(nested.units, nested.models, strict=True)):
         rest = np.delete(np.arange(N), out)
@@ -121,7 +121,7 @@ def test_classes_keep_their_shares_in_folds():
             return super().fit(X, y, sample_weight)
 
     options = {"cv": GroupKFold(5), "combine": "best"}
-    model = CandidatesClassifier([LogisticRegression(), Noted()], **options)
+    model = stacked_classifier([LogisticRegression(), Noted()], **options)
     model.fit(rows, y, groups=groups)
     assert len(seen) == 6
     for labels, weight in seen:
@@ -138,9 +138,9 @@ def test_an_evaluation_in_three_folds_stacks_without_them():
 
 
 def test_decision_values_and_classes_that_some_rows_lack():
-    model = CandidatesClassifier([RidgeClassifier()]).fit(X, TWO)
+    model = stacked_classifier([RidgeClassifier()]).fit(X, TWO)
     assert_allclose(model._outputs(NEW), RidgeClassifier().fit(X, TWO).decision_function(NEW))
-    (member,) = CandidatesClassifier([LogisticRegression()]).fit(X, THREE).members_
+    (member,) = stacked_classifier([LogisticRegression()]).fit(X, THREE).members_
     codes = 2.0 * (THREE[:, None] == np.arange(3)) - 1
     rest = THREE > 0
     values = member.trained(X[rest], codes[rest], np.ones(rest.sum())).values(NEW)
@@ -155,7 +155,7 @@ def test_decision_values_and_classes_that_some_rows_lack():
 )
 def test_weights_reach_the_estimator(estimator):
     weight = RNG.integers(0, 4, N).astype(float)
-    model = CandidatesRegressor([estimator]).fit(X, Y, sample_weight=weight)
+    model = stacked_regressor([estimator]).fit(X, Y, sample_weight=weight)
     own = LinearRegression().fit(X, Y, sample_weight=weight)
     assert_allclose(model.predict(NEW), own.predict(NEW))
     assert_allclose(model.loo_.outputs[weight == 0], own.predict(X[weight == 0]))
@@ -202,9 +202,7 @@ def test_influence_is_on_the_kernels_or_on_the_best_of_them_without_weight(y, co
     numbers = y is Y
     tree = TREE if numbers else DecisionTreeClassifier(max_depth=3, random_state=0)
     cls, one = (
-        (CandidatesRegressor, KernelRegressor)
-        if numbers
-        else (CandidatesClassifier, KernelClassifier)
+        (stacked_regressor, KernelRegressor) if numbers else (stacked_classifier, KernelClassifier)
     )
     model = cls(["linear", RBF(1e-9, gamma_bounds="fixed"), tree], combine=combine).fit(X, y)
     # The narrow kernel has no weight, and of the best alone, the tree, no kernel has.
@@ -228,14 +226,14 @@ def test_influence_is_on_the_kernels_or_on_the_best_of_them_without_weight(y, co
 def test_folds_of_which_the_first_pass_misses_a_row_have_intervals():
     cv = ShuffleSplit(20, test_size=0.4, random_state=0)
     with pytest.warns(UserWarning, match="not stacked"):
-        model = evaluated(CandidatesRegressor(["linear", TREE], cv=cv).fit(X, Y))
+        model = evaluated(stacked_regressor(["linear", TREE], cv=cv).fit(X, Y))
     assert model.members_[-1].units is not None
     lower, upper = model.predict_interval(NEW).T
     assert (lower < upper).all()
 
 
 def test_a_saved_model_of_blocks_has_cautions():
-    model = CandidatesClassifier([KernelClassifier(n_landmarks=20), LogisticRegression()])
+    model = stacked_classifier([KernelClassifier(n_landmarks=20), LogisticRegression()])
     model.fit(ArrayBlocks(X, 17), TWO)
     again = pickle.loads(pickle.dumps(model))
     titles = [{one["title"] for one in cautions(each)} for each in (model, again)]
@@ -255,7 +253,7 @@ def test_an_updated_stack_is_refitted_in_five_folds_and_tells_all(groups, change
 
     steps = np.where((X[:, 0] > 0.1) ^ (X[:, 1] > -0.2), "yes", "no")
     candidates = ["rbf", Counted(max_depth=3, random_state=0)]
-    model = CandidatesClassifier(candidates).fit(X, steps, groups=groups)
+    model = stacked_classifier(candidates).fit(X, steps, groups=groups)
     assert (model.candidate_weights_ > 0).all()
     fits.clear()
     if change == "removed":
@@ -276,7 +274,7 @@ def test_an_updated_stack_is_refitted_in_five_folds_and_tells_all(groups, change
 
 
 def test_influence_needs_a_kernel():
-    model = CandidatesRegressor([LinearRegression()]).fit(X, Y)
+    model = stacked_regressor([LinearRegression()]).fit(X, Y)
     for asked in (case_deletion, row_order):
         with pytest.raises(ValueError, match="has no kernel"):
             asked(model)
@@ -287,11 +285,11 @@ def test_influence_needs_a_kernel():
 @pytest.mark.slow
 def test_options_of_a_kernel_leave_estimators_as_they_are(options, cv):
     candidates = [KernelRegressor("linear", **options), TREE]
-    model = CandidatesRegressor(candidates, cv=cv).fit(X, Y)
+    model = stacked_regressor(candidates, cv=cv).fit(X, Y)
     assert model.candidates_[1].outcome.name == "GIVEN"
     assert "of its kernel models" in str(model.certify())
     assert model.certificate_.holds
-    both = CandidatesRegressor(candidates, combine="best", cv=cv).fit(X, Y)
+    both = stacked_regressor(candidates, combine="best", cv=cv).fit(X, Y)
     assert both.best_index_ == 1
     assert len(both.members_) == 1
     assert_allclose(both.predict(NEW), clone(TREE).fit(X, Y).predict(NEW))
@@ -300,13 +298,13 @@ def test_options_of_a_kernel_leave_estimators_as_they_are(options, cv):
 @pytest.mark.parametrize(
     ("machine", "y", "message"),
     [
-        (CandidatesClassifier([LinearRegression()]), TWO, r"LinearRegression\(\) is no classifier"),
-        (CandidatesRegressor([LogisticRegression()]), Y, r"LogisticRegression\(\) is no regressor"),
-        (CandidatesRegressor([KernelRidge(kernel="precomputed")]), Y, "takes kernel values"),
-        (CandidatesRegressor([KNeighborsRegressor()]), Y, "takes no sample_weight"),
-        (CandidatesRegressor([KMeans(3)]), Y, "is no regressor"),
+        (stacked_classifier([LinearRegression()]), TWO, r"LinearRegression\(\) is no classifier"),
+        (stacked_regressor([LogisticRegression()]), Y, r"LogisticRegression\(\) is no regressor"),
+        (stacked_regressor([KernelRidge(kernel="precomputed")]), Y, "takes kernel values"),
+        (stacked_regressor([KNeighborsRegressor()]), Y, "takes no sample_weight"),
+        (stacked_regressor([KMeans(3)]), Y, "is no regressor"),
         (
-            CandidatesClassifier([SVC(decision_function_shape="ovo")]),
+            stacked_classifier([SVC(decision_function_shape="ovo")]),
             THREE,
             "for each pair of classes",
         ),
@@ -318,7 +316,7 @@ def test_estimators_that_cannot_be_members(machine, y, message):
 
 
 def test_a_kernel_matrix_is_no_table_of_features():
-    machine = CandidatesRegressor(["precomputed", LinearRegression()], combine="best")
+    machine = stacked_regressor(["precomputed", LinearRegression()], combine="best")
     with pytest.raises(ValueError, match="X cannot be both"):
         machine.fit(X @ X.T, Y)
 
@@ -328,7 +326,7 @@ def test_an_estimator_wins_where_it_is_better():
     rows = RNG.uniform(-1, 1, size=(150, 3))
     steps = np.where((rows[:, 0] > 0.3) ^ (rows[:, 1] > -0.2), "a", "b")
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-    model = CandidatesClassifier(["rbf", tree, SVC(C=10.0)], combine="best").fit(rows, steps)
+    model = stacked_classifier(["rbf", tree, SVC(C=10.0)], combine="best").fit(rows, steps)
     assert model.candidates_[model.best_index_].kernel_name.startswith("DecisionTree")
     assert model.evaluate()._nested is not None
     assert model.evaluate()["accuracy"] > 0.85
@@ -336,7 +334,7 @@ def test_an_estimator_wins_where_it_is_better():
 
 @pytest.mark.parametrize(
     "machine",
-    [KernelClassifier("linear", n_landmarks=10), CandidatesClassifier([LogisticRegression()])],
+    [KernelClassifier("linear", n_landmarks=10), stacked_classifier([LogisticRegression()])],
     ids=["kernel", "estimator"],
 )
 @pytest.mark.parametrize("zeros", [slice(5), slice(-5, None)], ids=["first", "last"])
@@ -358,7 +356,7 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
             fits.append(len(y))
             return super().fit(X, y, sample_weight)
 
-    model = CandidatesClassifier([Counted()]).fit(X, TWO)
+    model = stacked_classifier([Counted()]).fit(X, TWO)
     assert len(fits) == 6
     decided = model.held_out_.outputs > model.threshold_
     assert model.evaluate(nested=False)["accuracy"] == pytest.approx(
@@ -375,7 +373,7 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
         with pytest.raises(ValueError, match=r"no kernel|has none"):
             refused()
     with pytest.raises(ValueError, match="scaled' needs a kernel"):
-        evaluated(CandidatesRegressor([LinearRegression()]).fit(X, Y)).predict_interval(
+        evaluated(stacked_regressor([LinearRegression()]).fit(X, Y)).predict_interval(
             NEW, method="scaled"
         )
 
@@ -394,7 +392,7 @@ def test_a_rare_class_is_scored_by_the_five_refits_of_the_fit():
             fits.append(-len(X))
             return super().predict_proba(X)
 
-    model = CandidatesClassifier([Counted()]).fit(rows, rare)
+    model = stacked_classifier([Counted()]).fit(rows, rare)
     assert fits == [*fits[:10], N, -1]  # of five folds; then all rows, and one to look at
     assert set(model.evaluate(nested=False)) == {
         "accuracy",

@@ -2,6 +2,7 @@
 
 import pickle
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -27,6 +28,7 @@ from sklearn.metrics import (
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from stacks import stacked_classifier, stacked_regressor
 
 import looms
 from looms import (
@@ -39,7 +41,6 @@ from looms import (
 from looms._classes import class_factors
 from looms.assessment._splits import plan
 from looms.blocks import ArrayBlocks
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._metrics import roc_auc, scorers_of
 from looms.folds import GapKFold
 from looms.lssvm.fit import KernelMember, LandmarkMember
@@ -84,14 +85,14 @@ MACHINES = {
         f"4-fold by windows of time{TUNED}",
     ),
     "stack": (
-        CandidatesRegressor(["linear", "rbf"]),
+        stacked_regressor(["linear", "rbf"]),
         NUMBERS,
         None,
         "nested 5-fold",
         "5-fold, candidates weighted on the other folds",
     ),
     "best of two": (
-        CandidatesClassifier(["linear", "rbf"], combine="best"),
+        stacked_classifier(["linear", "rbf"], combine="best"),
         CLASSES,
         None,
         "nested 5-fold",
@@ -231,7 +232,11 @@ def test_reading_trains_nothing(name, fitted, tmp_path):
             save_model(tmp_path / "m.skops", model)
             loaded = load_model(tmp_path / "m.skops").model
             for one in (again, loaded):
-                known = one._own_scores if one._nested_scores is None else one._nested_scores
+                known = (
+                    one._scores.get(False)
+                    if one._scores.get(True) is None
+                    else one._scores.get(True)
+                )
                 getattr(one, "predict_proba", one.predict)(NEW)
                 one.predict(NEW)
                 if known._nested is not None and not known._nested.in_closed_form:
@@ -485,7 +490,7 @@ def test_scorers_that_cannot_score_are_refused_before_anything_is_repeated(name)
     model = KernelClassifier().fit(X, three)
     with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes .*'{name}_m"):
         model.evaluate(scoring=name)
-    assert model._nested_scores is None
+    assert model._scores.get(True) is None
     with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes"):
         looms.assess(model, X, three, n_splits=2, scoring=name)
 
@@ -602,16 +607,16 @@ def test_folds_that_were_used_up(fitted):
 
 def test_a_long_evaluation_says_so(fitted, monkeypatch):
     model = fitted("classes")
-    model._fit_seconds = 20.0
+    model.fitted_ = replace(model.fitted_, seconds=20.0)
     with pytest.warns(UserWarning, match=r"about 3 minutes.*evaluate\(nested=False\)") as caught:
         model.evaluate()
     assert caught[0].filename == __file__
     model = fitted("classes").set_params(n_jobs=2)
-    model._fit_seconds = 20.0
+    model.fitted_ = replace(model.fitted_, seconds=20.0)
     with pytest.warns(UserWarning, match="about 2 minutes"):
         model.evaluate()
     model = fitted("grid")
-    model._fit_seconds = 20.0
+    model.fitted_ = replace(model.fitted_, seconds=20.0)
     with pytest.warns(UserWarning, match="80 seconds"):
         model.evaluate()
 
@@ -635,7 +640,7 @@ def test_rows_in_blocks_that_are_gone():
 def test_a_report_takes_what_was_evaluated(fitted):
     model = fitted("classes")
     assert not summary(model)["loo"]["nested"]
-    assert model._own_scores is None  # the machine stays as it is
+    assert model._scores.get(False) is None  # the machine stays as it is
     model.evaluate()
     assert summary(model)["loo"]["nested"]
 

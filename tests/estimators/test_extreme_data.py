@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 import pytest
 from pairwise import in_turn
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.criteria import DIFFERENTIABLE
-from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import Boolean
 from looms.kernels._names import KERNEL_NAMES
 from looms.selection._objective import Objective
@@ -163,7 +163,7 @@ def test_an_overflowing_part_of_the_search_is_stepped_over():
 def test_classes_that_are_drawn_by_lot_are_not_learnt():
     rng = np.random.default_rng(1)
     X, labels = rng.normal(size=(80, 5)), rng.random(80) > 0.5
-    model = CandidatesClassifier(["linear", "rbf"], combine="best").fit(X, labels)
+    model = stacked_classifier(["linear", "rbf"], combine="best").fit(X, labels)
     assert model.candidates_[0].loss > 0.35
 
 

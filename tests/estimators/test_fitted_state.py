@@ -12,9 +12,9 @@ from pairwise import in_turn
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import BoundWarning, KernelClassifier, KernelRegressor, Search
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF
 
 N = 40
@@ -109,15 +109,15 @@ def test_a_refit_that_fails_leaves_the_machine_before(Estimator, wrong):
     after = {name: value for name, value in vars(model).items() if name.endswith("_")}
     assert after.keys() == before.keys()
     assert all(after[name] is before[name] for name in before if name != "n_features_in_")
-    assert_array_equal(model.dual_coef_, values["members_"][0].dual_coef)
+    assert_array_equal(model.dual_coef_, values["fitted_"].members[0].dual_coef)
 
 
-@pytest.mark.parametrize("Estimator", [CandidatesClassifier, CandidatesRegressor])
+@pytest.mark.parametrize("Estimator", [stacked_classifier, stacked_regressor])
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 @pytest.mark.slow
 def test_best_index(Estimator):
     y = np.sin(3 * X[:, 0])
-    y = y > 0 if Estimator is CandidatesClassifier else y
+    y = y > 0 if Estimator is stacked_classifier else y
     model = Estimator(["boolean", "rbf", "linear"], combine="best").fit(X, y)
     best = model.candidates_[model.best_index_]
     assert best.kernel is model.kernel_

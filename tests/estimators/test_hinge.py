@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn, pairwise
 from sklearn.base import clone
 from sklearn.svm import SVC
+from stacks import stacked_classifier
 
 from looms import (
     BoundWarning,
@@ -29,7 +30,6 @@ from looms.conformal import prediction_sets
 from looms.conformal._sets import class_margins
 from looms.criteria import DIFFERENTIABLE
 from looms.criteria._error_rates import balanced_error_rate
-from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.kernels._names import as_kernel
@@ -429,7 +429,7 @@ class TestSeveral:
     )
     def test_outputs_are_those_of_members_tuned_without_the_fold(self, y, combine):
         y = CLASSES[y]
-        model = CandidatesClassifier(MEMBERS, combine=combine).fit(X, y, WEIGHT, GROUPS)
+        model = stacked_classifier(MEMBERS, combine=combine).fit(X, y, WEIGHT, GROUPS)
         nested, rest = model.evaluate(nested=False)._nested, np.delete(np.arange(N), [0, 7, 20])
         outputs = np.empty((3, *model.loo_.y.shape))
         for fold in np.unique(nested.folds):
@@ -477,7 +477,7 @@ class TestSeveral:
         table.loc[3, "a"] = None
         model = TabularClassifier(MEMBERS).fit(table, THREE, groups=GROUPS)
         rows = model.preprocessor_.transform(table)
-        by_hand = CandidatesClassifier(MEMBERS).fit(rows, THREE, groups=GROUPS)
+        by_hand = stacked_classifier(MEMBERS).fit(rows, THREE, groups=GROUPS)
         assert_array_equal(model.predict_proba(table), by_hand.predict_proba(rows))
         assert_array_equal(model.loo_.outputs, by_hand.loo_.outputs)
         assert [one.criterion for one in model.candidates_] == ["press", "press", "deviance"]

@@ -119,6 +119,6 @@ def test_the_machine_of_a_model_of_tables():
     with pytest.raises(NotFittedError, match="TabularRegressor"):
         looms.kernel_model(model)
     model.fit(X, Y)
-    assert looms.kernel_model(model) is model[-1].model_
+    assert looms.kernel_model(model) is model[-1]
     expected = evaluated(model[-1]).predict_interval(model[0].transform(X[:5]))
     assert_array_equal(looms.predict_interval(model, X[:5]), expected)

@@ -13,9 +13,9 @@ from pairwise import in_turn, pairwise
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.fixes import parse_version
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF, Linear, Normalized, Polynomial, Precomputed
 
 N = 40
@@ -29,13 +29,11 @@ WEIGHT = np.where(np.arange(N) % 5 == 2, 0.0, rng.uniform(0.5, 2.0, size=N))
 GIVEN = [partial(KernelClassifier, mu=1e-3), partial(KernelRegressor, mu=1e-3)]
 ESTIMATORS = [*GIVEN, KernelClassifier, KernelRegressor]
 each_estimator = pytest.mark.parametrize("Estimator", ESTIMATORS)
-each_of_candidates = pytest.mark.parametrize(
-    "Estimator", [CandidatesClassifier, CandidatesRegressor]
-)
+each_of_candidates = pytest.mark.parametrize("Estimator", [stacked_classifier, stacked_regressor])
 
 
 def is_classifier(Estimator):
-    return Estimator in (GIVEN[0], KernelClassifier, CandidatesClassifier)
+    return Estimator in (GIVEN[0], KernelClassifier, stacked_classifier)
 
 
 def target(Estimator):
@@ -159,7 +157,7 @@ class TestFunction:
 
     @pytest.mark.slow
     def test_a_list_of_functions_and_names(self):
-        model = CandidatesRegressor([rbf_kernel, "linear"], combine="best").fit(X, Y)
+        model = stacked_regressor([rbf_kernel, "linear"], combine="best").fit(X, Y)
         assert [type(c.kernel).__name__ for c in model.candidates_] == ["Function", "Linear"]
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._local_scale import LocalScale
+from looms.fitted._without_units import outputs_without
 from looms.kernels import RBF, Polynomial
 from looms.kernels._names import as_kernel
 from looms.lssvm import left_out
@@ -90,7 +92,8 @@ class TestFewFeatures:
         model.fit(S, y, sample_weight=WEIGHTS[weights])
         group = np.arange(N) // 3 if grouped else np.arange(N)
         seen = np.flatnonzero(model.fit_weight_)
-        model.units_ = Units.of_numbers(group[seen], group[seen]).spread(seen, group)
+        units = Units.of_numbers(group[seen], group[seen]).spread(seen, group)
+        model.fitted_ = replace(model.fitted_, units=units)
         r, F = np.empty((len(seen), *y.shape[1:])), np.empty((M, len(seen), *y.shape[1:]))
         ridge = Ridge(alpha=len(seen) * MU, fit_intercept=fit_intercept, solver="svd")
         for place, i in enumerate(seen):
@@ -237,7 +240,8 @@ class TestModels:
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
         monkeypatch.setattr(left_out, "_NUMBERS", 4 * N)
         model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY)
-        _, _, blocks = evaluated(model)._models_without_rows(np.tile(X_NEW, (9, 1)), "x")
+        models = evaluated(model)._models_of_fit()
+        blocks = outputs_without(model.fitted_, models, np.tile(X_NEW, (9, 1)))
         sizes = [F.size for _, F in blocks]
         assert max(sizes) == 4 * N
         assert len(sizes) == 16
@@ -246,7 +250,7 @@ class TestModels:
 class TestKept:
     def test_made_once_and_again_after_a_fit(self):
         model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY)
-        assert "_left_out" not in vars(model)
+        assert "left_out" not in vars(model.fitted_)
         first = evaluated(model).predict_interval(X_NEW)
         models = model.left_out()
         evaluated(model).predict_interval(X_NEW, method="scaled")
@@ -270,7 +274,6 @@ class TestKept:
     def test_not_in_copies_and_files(self, targets, tmp_path):
         model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, TARGETS[targets])
         model.evaluate()
-        vars(model).pop("_left_out")
         size = len(pickle.dumps(model))
         before = evaluated(model).predict_interval(X_NEW, method="scaled")
         assert len(pickle.dumps(model)) == size
@@ -281,8 +284,8 @@ class TestKept:
             load_model(tmp_path / "model").model,
         ]
         for other in copies:
-            made_again = {"_left_out", "_solved_members", "_units_of_fit", "_local_scales"}
-            assert not made_again & vars(other).keys()
+            made_again = {"left_out", "solved", "units_of_fit", "local_scales"}
+            assert not made_again & vars(other.fitted_).keys()
             assert_array_equal(evaluated(other).predict_interval(X_NEW, method="scaled"), before)
 
 

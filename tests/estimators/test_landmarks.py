@@ -5,14 +5,14 @@ import pytest
 from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import case_deletion
 from looms.duplicates import duplicate_groups
 from looms.estimators import _one_kernel
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
-from looms.estimators._folds import outer_folds
+from looms.fitted._rows import outer_folds
 from looms.folds import group_numbers
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
@@ -32,7 +32,7 @@ def regressor(**options):
 
 def candidates(n_landmarks=60, **options):
     kernels = [KernelRegressor(k, n_landmarks=n_landmarks) for k in ("linear", "rbf")]
-    return CandidatesRegressor(kernels, **options)
+    return stacked_regressor(kernels, **options)
 
 
 def classifier(**options):
@@ -239,7 +239,7 @@ def test_numbers_of_landmarks_that_are_none_are_refused(options, message):
 
 def test_an_evaluation_takes_as_many_landmarks_as_the_fit(monkeypatch):
     monkeypatch.setattr(_one_kernel, "FULL_ROWS", N - 1)  # more than without a fold
-    model = CandidatesRegressor(["rbf", "matern12"]).fit(X[:N], NUMBERS[:N])
+    model = stacked_regressor(["rbf", "matern12"]).fit(X[:N], NUMBERS[:N])
     nested = model.evaluate()._nested
     sizes = {len(one.landmarks) for members in nested.models for one in members}
     assert sizes == {len(one.landmarks) for one in model.members_} == {64}
@@ -380,7 +380,7 @@ class TestCandidates:
             KernelRegressor("rbf", n_landmarks=20),
             KernelRegressor("matern12", n_landmarks=30, mu=0.01),
         ]
-        model = CandidatesRegressor(machines).fit(X[:120], NUMBERS[:120])
+        model = stacked_regressor(machines).fit(X[:120], NUMBERS[:120])
         assert len(model.members_) > 1
         alone = [clone(machine).fit(X[:120], NUMBERS[:120]) for machine in machines]
         expected = sum(
@@ -394,7 +394,7 @@ class TestCandidates:
     @pytest.mark.parametrize("n_landmarks", [10, 40])
     def test_a_single_candidate_is_its_machine(self, n_landmarks):
         machine = KernelClassifier(n_landmarks=n_landmarks)
-        one = CandidatesClassifier([machine]).fit(X[:120], CLASSES[:120])
+        one = stacked_classifier([machine]).fit(X[:120], CLASSES[:120])
         alone = clone(machine).fit(X[:120], CLASSES[:120])
         assert len(one.landmarks_) == n_landmarks
         assert_array_equal(one.decision_function(X[N:]), alone.decision_function(X[N:]))

@@ -8,6 +8,7 @@ import pytest
 from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms._classes import class_indices
@@ -16,7 +17,6 @@ from looms.calibration._calibrators import class_probabilities, output_at
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._sets import class_margins
 from looms.criteria import as_criterion
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.lssvm import solve
@@ -63,9 +63,9 @@ def sparing(cases):
 
 
 def fitted(target, together, weight, criterion="press", **options):
-    one, several = KernelRegressor, CandidatesRegressor
+    one, several = KernelRegressor, stacked_regressor
     if "classes" in target:
-        one, several = KernelClassifier, CandidatesClassifier
+        one, several = KernelClassifier, stacked_classifier
     candidates = [one(kernel, search=Search(criterion, method="grid")) for kernel in KERNELS]
     options = {"combine": "best", **options, **TOGETHER[together]}
     groups = options.pop("groups", None)

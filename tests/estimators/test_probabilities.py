@@ -14,13 +14,13 @@ from sklearn.model_selection import LeaveOneOut as OneOut
 from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, Search
 from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._calibrators import CALIBRATIONS, class_probabilities
 from looms.calibration._sigmoid import fit_sigmoid
 from looms.criteria._error_rates import balanced_error_rate
-from looms.estimators._candidates import CandidatesClassifier
 from looms.model_files import load_model, save_model
 from looms.threshold import AtLeast, Cost, FBeta, find_threshold
 
@@ -62,10 +62,8 @@ def test_one_calibrator_is_fitted_for_each_candidate(monkeypatch):
         fitted.append(fit_calibrator(*arguments))
         return fitted[-1]
 
-    monkeypatch.setattr("looms.estimators._classifier.fit_calibrator", noted)
-    model = CandidatesClassifier(["linear", "rbf"], combine="best", cv=np.arange(len(X))).fit(
-        X, TWO
-    )
+    monkeypatch.setattr("looms.fitted._outcome.fit_calibrator", noted)
+    model = stacked_classifier(["linear", "rbf"], combine="best", cv=np.arange(len(X))).fit(X, TWO)
     assert len(fitted) == 2
     assert model.calibrator_ is fitted[model.best_index_]
 
@@ -286,7 +284,7 @@ class TestThresholds:
             for criterion in ["press", "wmw", "hinge"]
         ]
         options = {"combine": "best", "cv": np.arange(len(X))}
-        model = CandidatesClassifier(candidates, threshold=Cost(1, 6), **options).fit(X, TWO)
+        model = stacked_classifier(candidates, threshold=Cost(1, 6), **options).fit(X, TWO)
         scores = [candidate.loss for candidate in model.candidates_]
         assert model.best_index_ == np.argmin(scores)
         assert scores[model.best_index_] == find_threshold(model.loo_, Cost(1, 6))[1]

@@ -5,10 +5,10 @@ import pytest
 from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.conformal import jackknife_plus
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import Matern
 from looms.model_files import load_model, save_model
@@ -83,7 +83,7 @@ def anew(model, y, rest, options):
 )
 def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, tmp_path):
     options = OPTIONS[options]
-    model = fitted((KernelRegressor, CandidatesRegressor), SIGNAL, options)
+    model = fitted((KernelRegressor, stacked_regressor), SIGNAL, options)
     nested = model.evaluate()._nested
     if "groups" in options:
         groups = options["groups"]
@@ -124,7 +124,7 @@ def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, t
 def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(options):
     options = OPTIONS[options]
     y = np.where(SIGNAL > 0.3, "yes", "no")
-    model = fitted((KernelClassifier, CandidatesClassifier), y, options)
+    model = fitted((KernelClassifier, stacked_classifier), y, options)
     nested = model.evaluate()._nested
     right = total = 0.0
     for k in np.unique(nested.folds):

@@ -13,11 +13,11 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler, scale
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import BoundWarning, KernelClassifier, KernelRegressor, ScalesWarning, Search
 from looms.criteria import DIFFERENTIABLE, PRESS, SmoothedError, as_criterion
 from looms.criteria._error_rates import balanced_error_rate
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import ARD, RBF, Linear, Polynomial, Weighted
 from looms.optimize._search import Outcome
 from looms.report import cautions
@@ -54,7 +54,7 @@ class TestWhatIsChosen:
     @pytest.mark.parametrize("labels", [LABELS, THREE], ids=["two classes", "three classes"])
     @pytest.mark.slow
     def test_classifier_is_the_machine_with_its_hyper_parameters(self, labels, weight):
-        model = CandidatesClassifier(["rbf", "linear"], combine="best", class_weight="balanced")
+        model = stacked_classifier(["rbf", "linear"], combine="best", class_weight="balanced")
         model.fit(X, labels, sample_weight=weight)
         given = KernelClassifier(model.kernel_, mu=model.mu_, class_weight="balanced")
         given.fit(X, labels, sample_weight=weight)
@@ -109,7 +109,7 @@ class TestWhatIsChosen:
         rng = np.random.default_rng(7)
         X = rng.normal(size=(150, 8)) * [1, 100, 1, 1, 0.01, 1, 1, 1]
         y = np.sin(2 * X[:, 0]) + np.cos(200 * X[:, 4]) + 0.2 * rng.normal(size=150)
-        model = CandidatesRegressor(["rbf", "ard"], combine="best").fit(X, y)
+        model = stacked_regressor(["rbf", "ard"], combine="best").fit(X, y)
         assert isinstance(model.kernel_, ARD)
         relevance = model.kernel_.gammas * X.var(axis=0)
         assert set(np.argsort(relevance)[-2:]) == {0, 4}
@@ -140,7 +140,7 @@ class TestCandidates:
     @pytest.mark.slow
     def test_table(self):
         candidates = crossed(["linear", "rbf"], ["press", "wmw"])
-        model = CandidatesClassifier(candidates, combine="best").fit(X, LABELS)
+        model = stacked_classifier(candidates, combine="best").fit(X, LABELS)
         table = pd.DataFrame(model.candidates_)
         assert list(table["criterion"]) == ["press", "wmw", "press", "wmw"]
         assert [type(k) for k in table["kernel"]] == [Linear, Linear, RBF, RBF]
@@ -162,7 +162,7 @@ class TestCandidates:
             one.set_params(search__class_weight=class_weight)
             for one in crossed(["linear", "rbf", "quadratic"], ["press", "squared_hinge"])
         ]
-        model = CandidatesClassifier(candidates, combine="best", threshold=threshold, cv=EACH_ROW)
+        model = stacked_classifier(candidates, combine="best", threshold=threshold, cv=EACH_ROW)
         model.fit(X, LABELS, sample_weight=WEIGHT)
         scores = [c.loss for c in model.candidates_]
         best = model.candidates_[int(np.argmin(scores))]
@@ -176,7 +176,7 @@ class TestCandidates:
         )
 
     def test_the_smallest_press_is_chosen(self):
-        model = CandidatesRegressor(["linear", "rbf", "cubic"], combine="best", cv=EACH_ROW)
+        model = stacked_regressor(["linear", "rbf", "cubic"], combine="best", cv=EACH_ROW)
         model.fit(X, Y, sample_weight=WEIGHT)
         scores = [c.loss for c in model.candidates_]
         best = model.candidates_[int(np.argmin(scores))]
@@ -186,20 +186,20 @@ class TestCandidates:
 
     @pytest.mark.slow
     def test_the_order_does_not_matter(self):
-        one = CandidatesRegressor(["linear", "rbf"], combine="best").fit(X, Y)
-        other = CandidatesRegressor(["rbf", "linear"], combine="best").fit(X, Y)
+        one = stacked_regressor(["linear", "rbf"], combine="best").fit(X, Y)
+        other = stacked_regressor(["rbf", "linear"], combine="best").fit(X, Y)
         assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
 
     @pytest.mark.slow
     def test_criteria_as_objects(self):
         steep = SmoothedError(steepness=30.0)
-        model = CandidatesClassifier(crossed(["rbf"], [steep, "smoothed_error"]), combine="best")
+        model = stacked_classifier(crossed(["rbf"], [steep, "smoothed_error"]), combine="best")
         model.fit(X, LABELS)
         assert [c.criterion for c in model.candidates_] == [steep, "smoothed_error"]
         assert model.candidates_[0].mu != model.candidates_[1].mu
 
     def test_three_classes_compete_by_their_balanced_error(self):
-        model = CandidatesClassifier(["linear", "rbf"], combine="best", cv=EACH_ROW).fit(X, THREE)
+        model = stacked_classifier(["linear", "rbf"], combine="best", cv=EACH_ROW).fit(X, THREE)
         wrong = (model.loo_.outputs - model.threshold_).argmax(axis=1) != THREE
         expected = np.mean([wrong[k == THREE].mean() for k in range(3)])
         assert min(c.loss for c in model.candidates_) == pytest.approx(expected)
@@ -208,7 +208,7 @@ class TestCandidates:
 class TestRecord:
     @pytest.mark.slow
     def test_history_and_reason(self):
-        model = CandidatesRegressor(["linear", "ard"], combine="best").fit(X, Y)
+        model = stacked_regressor(["linear", "ard"], combine="best").fit(X, Y)
         tuning = model.selection_
         assert tuning.outcome is Outcome.WITHIN_NOISE
         assert "tolerated fraction" in tuning.outcome.value
@@ -341,13 +341,13 @@ class TestOptions:
             assert_allclose(machine.predict(other), plain.predict(features), atol=0.1)
 
     def test_a_balanced_threshold_is_that_of_the_chosen_outputs(self):
-        model = CandidatesClassifier(
+        model = stacked_classifier(
             ["rbf", "linear"], combine="best", threshold="balanced", cv=EACH_ROW
         ).fit(X, LABELS)
         threshold, rate = find_threshold(model.loo_, "balanced")
         assert (model.threshold_, min(c.loss for c in model.candidates_)) == (threshold, rate)
         assert len({c.threshold for c in model.candidates_}) == 2
-        plain = CandidatesClassifier(["rbf", "linear"], combine="best", cv=EACH_ROW).fit(X, LABELS)
+        plain = stacked_classifier(["rbf", "linear"], combine="best", cv=EACH_ROW).fit(X, LABELS)
         assert rate < min(c.loss for c in plain.candidates_)
 
     def test_tol_is_how_far_the_search_goes(self):
@@ -432,7 +432,7 @@ class TestWarnings:
 
     @pytest.mark.slow
     def test_only_the_chosen_candidate_warns(self):
-        model = CandidatesRegressor([self.narrow, "rbf"], combine="best").fit(
+        model = stacked_regressor([self.narrow, "rbf"], combine="best").fit(
             self.x, self.wave + Y[:60] / 9
         )
         assert model.candidates_[0].at_bounds
@@ -451,7 +451,7 @@ def test_documented_attributes_exist():
 @pytest.mark.slow
 def test_fitted_twice_gives_the_same_and_keeps_the_parameters():
     kernel = RBF()
-    model = CandidatesClassifier([kernel, "linear"], combine="best").fit(X, LABELS)
+    model = stacked_classifier([kernel, "linear"], combine="best").fit(X, LABELS)
     first = model.decision_function(X_NEW)
     assert kernel.gamma is None
     model.fit(X[:, :2], THREE)
@@ -466,7 +466,7 @@ class TestScales:
     y = X[:, 0] + 0.3 * rng.normal(size=90)
     machines = (
         KernelRegressor(),
-        CandidatesRegressor(["rbf", "matern32"], combine="best"),
+        stacked_regressor(["rbf", "matern32"], combine="best"),
         KernelClassifier(loss="hinge", search=Search(resolution=4.0)),
     )
 
@@ -512,7 +512,7 @@ class TestScales:
 
     @pytest.mark.slow
     def test_a_candidate_that_does_not_mind_warns_for_none(self):
-        machine = CandidatesRegressor(["rbf", "ard"], combine="best")
+        machine = stacked_regressor(["rbf", "ard"], combine="best")
         assert not self.warned(machine, self.X, self.y)
 
     def test_pixels_that_are_seldom_dark_are_no_other_scale(self):

@@ -3,6 +3,7 @@
 import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import (
     Intervals,
@@ -12,7 +13,6 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF
 
 #: Expected failures are strict (see pyproject.toml): one that passes fails the run.
@@ -31,8 +31,8 @@ ESTIMATORS = [
     KernelRegressor(mu=1e-3),
     KernelClassifier(),
     KernelRegressor(),
-    CandidatesClassifier(["linear", "rbf"]),
-    CandidatesRegressor(["linear", "rbf"]),
+    stacked_classifier(["linear", "rbf"]),
+    stacked_regressor(["linear", "rbf"]),
     TabularClassifier(["linear", "rbf"]),
     TabularRegressor(["linear", "rbf"]),
     Intervals(Ridge()),
@@ -42,7 +42,7 @@ ESTIMATORS = [
 VARIANTS = [
     KernelClassifier(RBF(0.1), loss="hinge", mu=0.01),
     Intervals(LinearRegression(), cv=3),
-    CandidatesRegressor(
+    stacked_regressor(
         [KernelRegressor(k, search=Search(method="grid")) for k in ["linear", "normalized_linear"]]
     ),
     KernelClassifier(
@@ -66,13 +66,13 @@ pytestmark = [
 def expected_failures(estimator):
     if isinstance(estimator, KernelRegressor) and estimator.mu is not None:
         return {}
-    classifiers = KernelClassifier | CandidatesClassifier | TabularClassifier
+    classifiers = KernelClassifier | TabularClassifier
     if isinstance(estimator, classifiers) and estimator.calibration is not None:
         return {
             "check_sample_weight_equivalence_on_dense_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
             "check_sample_weight_equivalence_on_sparse_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
         }
-    choosing = KernelRegressor | CandidatesRegressor | TabularRegressor
+    choosing = KernelRegressor | TabularRegressor
     if not isinstance(estimator, choosing):
         return {}
     return {

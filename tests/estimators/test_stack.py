@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelRegressor
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import ARD, RBF
 from looms.selection._stack import stacking_weights
@@ -33,9 +33,7 @@ TARGETS = {"numbers": Y, "two targets": np.c_[Y, X[:, 0] + Y**2 / 20], "two": TW
 
 
 def machine(target, **options):
-    kind = (
-        CandidatesRegressor if "numbers" in target or "target" in target else CandidatesClassifier
-    )
+    kind = stacked_regressor if "numbers" in target or "target" in target else stacked_classifier
     return kind(**{"candidates": list(KERNELS.values()), "combine": "best", **options})
 
 
@@ -155,7 +153,7 @@ def test_a_row_of_weight_two_counts_in_a_stack_as_two_rows(labeled):
 def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 30)), rng.integers(0, 2, 60)
-    model = CandidatesClassifier(["rbf", "ard"], combine="best").fit(X, y)
+    model = stacked_classifier(["rbf", "ard"], combine="best").fit(X, y)
     loo = [c.value for c in model.candidates_]
     assert loo[1] < 0.5 * loo[0]  # by which it would be
     assert type(model.kernel_).__name__ == "RBF"
@@ -176,7 +174,7 @@ def test_weights_below_a_thousandth_are_zero(share, kept):
 def test_weights_are_told_where_one_candidate_has_them_all(combine):
     rows = np.random.default_rng(0).normal(size=(60, 2))
     kernels = ["linear", RBF(1e4)]  # the second is no use
-    model = CandidatesRegressor(kernels, combine=combine).fit(rows, rows[:, 0])
+    model = stacked_regressor(kernels, combine=combine).fit(rows, rows[:, 0])
     assert len(model.members_) == 1
     if combine == "stack":
         assert_array_equal(model.candidate_weights_, [1.0, 0.0])
@@ -189,7 +187,7 @@ def test_of_equal_candidates_the_simplest():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
     X[:, 0] += 20 * y
-    model = CandidatesClassifier(["ard", "rbf", "linear"], combine="best").fit(X, y)
+    model = stacked_classifier(["ard", "rbf", "linear"], combine="best").fit(X, y)
     assert [c.loss for c in model.candidates_] == [0, 0, 0]
     assert type(model.kernel_).__name__ == "Linear"
 
@@ -197,11 +195,11 @@ def test_of_equal_candidates_the_simplest():
 @pytest.mark.slow
 def test_auto_is_a_stack_of_named_kernels():
     X, y = make_classification(120, 8, random_state=0)
-    model = CandidatesClassifier().fit(X, y)
+    model = stacked_classifier().fit(X, y)
     names = ["linear", "rbf", "ranked_laplacian", "weighted_matern12"]
     assert [c.kernel_name for c in model.candidates_] == names
     assert len(model.members_) > 1
-    model = CandidatesClassifier(combine="best").fit(csr_array(X), y)
+    model = stacked_classifier(combine="best").fit(csr_array(X), y)
     assert [c.kernel_name for c in model.candidates_] == ["linear", "rbf", "weighted_matern12"]
     assert len(model.members_) == 1
 
@@ -211,7 +209,7 @@ def test_auto_is_a_stack_of_named_kernels():
 def test_without_folds_the_best_is_taken_with_a_warning(splits):
     y = np.where(np.arange(len(X)) < (30 if splits else 2), 0, 1)
     cv = KFold(2, shuffle=True, random_state=0) if splits else None
-    model = CandidatesClassifier(["linear", "rbf"], cv=cv)
+    model = stacked_classifier(["linear", "rbf"], cv=cv)
     why = "cv has 2 folds" if splits else "class 0 has fewer than 3 rows, but folds need as many"
     with pytest.warns(UserWarning, match=f"are not stacked, since {why}"):
         model.fit(X, y)
@@ -224,7 +222,7 @@ def test_without_folds_the_best_is_taken_with_a_warning(splits):
 @pytest.mark.slow
 def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
     kernels = ["linear", "rbf"]
-    stack = CandidatesRegressor(kernels, cv=cv).fit(X, Y)
+    stack = stacked_regressor(kernels, cv=cv).fit(X, Y)
     outer, outputs = stack.choice_units_, np.empty((2, len(Y)))
     for rows, tested in zip(outer, outer.tested_by, strict=True):
         rest = np.delete(np.arange(len(Y)), rows)
@@ -241,7 +239,7 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
         rows, tested = next(iter(outer)), outer.tested_by[0]
         rest = np.delete(np.arange(len(Y)), rows)
         inner = outer.among(rest).codes
-        alone = CandidatesRegressor(kernels, cv=inner)
+        alone = stacked_regressor(kernels, cv=inner)
         alone.fit(X[rest], Y[rest])
         nested = stack.evaluate()._nested
         assert nested.whole
@@ -252,7 +250,7 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
 
 @pytest.mark.slow
 def test_a_metric_without_weights():
-    model = CandidatesClassifier(["linear", "rbf"], combine="best", threshold=accuracy_score_of)
+    model = stacked_classifier(["linear", "rbf"], combine="best", threshold=accuracy_score_of)
     assert model.fit(X[:42], TWO[:42]).evaluate()._nested is not None
 
 
@@ -265,7 +263,7 @@ def accuracy_score_of(y_true, y_predicted):
 def test_of_noise_no_probability_is_sure_where_models_in_folds_have_hardly_any_output(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(40, 5)), rng.permutation(np.arange(40) < 20)
-    model = CandidatesClassifier(["linear", "rbf"]).fit(X, y)
+    model = stacked_classifier(["linear", "rbf"]).fit(X, y)
     p = model.predict_proba(rng.normal(size=(200, 5)))
     assert abs(p - 0.5).max() < 0.25
 
@@ -273,7 +271,7 @@ def test_of_noise_no_probability_is_sure_where_models_in_folds_have_hardly_any_o
 @pytest.mark.slow
 def test_three_folds_that_leave_too_few_groups_become_five():
     groups, X_few = np.arange(54) // 3, X[:54]
-    model = CandidatesRegressor(["linear", "rbf"], cv="1x10").fit(X_few, Y[:54], groups=groups)
+    model = stacked_regressor(["linear", "rbf"], cv="1x10").fit(X_few, Y[:54], groups=groups)
     assert model.choice_units_.n_units == 5
     for members in model.evaluate()._nested.models:
         assert len(members) > 1
@@ -326,5 +324,5 @@ def test_errors():
 def test_jobs_and_kernel_matrices():
     K = RBF(0.5)(X) + 0.1 * ARD([1.0, 2, 1, 1, 1])(X)
     machines = [KernelRegressor("precomputed", mu=mu) for mu in (None, 0.1)]
-    model = CandidatesRegressor(machines, combine="best", n_jobs=2).fit(K, Y)
+    model = stacked_regressor(machines, combine="best", n_jobs=2).fit(K, Y)
     assert model.evaluate()._nested is not None

@@ -4,6 +4,7 @@ import pickle
 import re
 import tracemalloc
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
+from stacks import stacked_classifier
 
 import looms
 from looms import (
@@ -40,7 +42,7 @@ from looms import (
 )
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.estimators import _tabular_regressor
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._selecting import cost_on
 from looms.folds import GapKFold
 from looms.model_files import load_model, save_model
 from looms.selection._target_transforms import best_transform
@@ -91,7 +93,7 @@ def regressor():
 class TestFit:
     def test_is_that_of_candidates_on_prepared_columns(self, classifier):
         before = TablePreprocessor().fit(TABLE)
-        by_hand = CandidatesClassifier(FEW).fit(before.transform(TABLE), LABELS)
+        by_hand = stacked_classifier(FEW).fit(before.transform(TABLE), LABELS)
         X = before.transform(NEW)
         assert_array_equal(classifier.predict_proba(NEW), by_hand.predict_proba(X))
         assert_array_equal(classifier.predict(NEW), by_hand.predict(X))
@@ -110,7 +112,7 @@ class TestFit:
         machine = KernelClassifier().fit(X, LABELS)
         assert_array_equal(plain.predict_proba(X), machine.predict_proba(X))
         scaled = TabularClassifier(["rbf"], preprocess=StandardScaler()).fit(X, LABELS)
-        assert_array_equal(scaled.model_.X_fit_, StandardScaler().fit_transform(X))
+        assert_array_equal(scaled.X_fit_, StandardScaler().fit_transform(X))
 
     def test_finds_columns_by_name(self, classifier):
         moved = NEW[["flag", "day", "color", "size"]].assign(other=1)
@@ -276,7 +278,7 @@ class TestFit:
         model = TabularRegressor(FEW, target="none").fit(TABLE, NUMBERS)
         X = model.preprocessor_.transform(TABLE)
         held_out = [KernelRegressor(kernel).fit(X, NUMBERS).loo_.outputs for kernel in FEW]
-        weights = model.model_.candidate_weights_
+        weights = model.candidate_weights_
         stacked = weights @ np.array(held_out)
         assert_allclose(model.held_out_.outputs, stacked)
         for w in np.linspace(0, 1, 21):
@@ -295,7 +297,7 @@ class TestFit:
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
         monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1e3)
         model = TabularClassifier(["linear", KernelClassifier("rbf", mu=0.1)]).fit(TABLE, LABELS)
-        model._fit_seconds = 1e6
+        model.fitted_ = replace(model.fitted_, seconds=1e6)
         model.evaluate()
 
     @pytest.mark.parametrize("n_rows", [6000, 20_000, 100_000])
@@ -306,7 +308,7 @@ class TestFit:
         speed = 1e9 * float(re.search(r"dgemm (\d+) Gflop/s", header)[1])
         took = {int(row.split(",")[0]): float(row.split(",")[1]) for row in rows[1:]}
         X = np.broadcast_to(0.0, (n_rows, 11))
-        told = CandidatesClassifier()._cost_on(X)[0] / speed
+        told = cost_on(stacked_classifier(), X)[0] / speed
         assert 0.5 < told / took[n_rows] < 2.0
 
     def test_the_advice_is_what_the_model_can_do(self, monkeypatch):
@@ -582,7 +584,7 @@ class TestSaved:
         def refuse(*_, **__):
             raise AssertionError("trained")
 
-        for machine in (CandidatesClassifier, CandidatesRegressor, TablePreprocessor):
+        for machine in (TabularClassifier, TabularRegressor, TablePreprocessor):
             monkeypatch.setattr(machine, "fit", refuse)
         monkeypatch.setattr("scipy.linalg.lapack.dpotrf", refuse)
         assert_array_equal(loaded.predict(NEW), model.predict(NEW))
@@ -601,16 +603,16 @@ class TestSaved:
 
 class TestIntervals:
     def test_minmax_is_of_the_models_without_each_fold(self, regressor):
-        nested = regressor._nested_scores._nested
+        nested = regressor._scores.get(True)._nested
         folds = zip(nested.units, nested.models, strict=True)
         own = [
-            (g, np.abs(g.forward(NUMBERS[rows]) - one._outputs_on(TABLE.iloc[rows])), one)
+            (g, np.abs(g.forward(NUMBERS[rows]) - one.outputs_of_table(TABLE.iloc[rows])), one)
             for rows, one in folds
-            for g in [one._transform]
+            for g in [one.outcome.function]
         ]
         q = np.sort(np.concatenate([r for _, r, _ in own]))[int(np.ceil(0.8 * (N + 1))) - 1]
-        lower = np.min([g.inverse(one._outputs_on(NEW) - q) for g, _, one in own], axis=0)
-        upper = np.max([g.inverse(one._outputs_on(NEW) + q) for g, _, one in own], axis=0)
+        lower = np.min([g.inverse(one.outputs_of_table(NEW) - q) for g, _, one in own], axis=0)
+        upper = np.max([g.inverse(one.outputs_of_table(NEW) + q) for g, _, one in own], axis=0)
         found = regressor.predict_interval(NEW, 0.8, method="minmax")
         assert_allclose(found, np.stack([lower, upper], axis=-1))
         plus = regressor.predict_interval(NEW, 0.8)
@@ -726,7 +728,7 @@ class TestTarget:
 
     def test_held_out_predictions_leave_out_their_own_residual(self):
         model = TabularRegressor(["rbf"], target="log").fit(TABLE, NUMBERS)
-        _, f, _ = held_out = model.model_.held_out_
+        _, f, _ = held_out = model.fitted_.held_out
         for i in (0, 7):
             others = np.delete(held_out.residuals, i)
             assert model.held_out_.outputs[i] == pytest.approx(np.mean(np.exp(f[i] + others)))
@@ -806,7 +808,7 @@ class TestTarget:
         table = pd.DataFrame({"a": a})
         model = TabularRegressor(["linear"]).fit(table, y, groups=groups)
         nested = model.evaluate()._nested
-        assert {one.transform_ for one in nested.models} == {"none"}
+        assert {one.outcome.transform for one in nested.models} == {"none"}
 
         refits, new = [], pd.DataFrame({"a": np.linspace(-2, 2, 7)})
         for out in nested.units:
@@ -865,9 +867,7 @@ class TestChanged:
     def test_rows_leave_and_come_back(self, classifier):
         fewer = classifier.without(np.arange(80, N))
         again = fewer.with_rows(TABLE[80:], LABELS[80:])
-        assert_allclose(
-            again.model_.loo_.outputs, classifier.model_.loo_.outputs, rtol=1e-6, atol=1e-8
-        )
+        assert_allclose(again.loo_.outputs, classifier.loo_.outputs, rtol=1e-6, atol=1e-8)
 
     def test_without_rows_nothing_was_selected(self, classifier):
         fewer = classifier.without([0])
@@ -895,7 +895,7 @@ class TestWithScikitLearn:
         grid = GridSearchCV(
             TabularClassifier(["linear"]), {"candidates": [["linear"], ["rbf"]]}, cv=3
         ).fit(TABLE, LABELS)
-        assert looms.kernel_model(grid) is grid.best_estimator_.model_
+        assert looms.kernel_model(grid) is grid.best_estimator_
         calibrated = CalibratedClassifierCV(TabularClassifier(["linear"]), cv=3)
         assert calibrated.fit(TABLE, LABELS).predict_proba(NEW).shape == (M, 2)
 
@@ -945,7 +945,7 @@ def test_a_kernel_matrix_is_cut_in_rows_and_columns():
 @pytest.mark.parametrize("splits", ["shuffled", "iterator"])
 def test_a_splitter_is_asked_once(splits):
     cv = KFold(5, shuffle=True) if splits == "shuffled" else KFold(5).split(TABLE)
-    model = TabularClassifier(FEW, cv=cv).fit(TABLE, LABELS).model_
+    model = TabularClassifier(FEW, cv=cv).fit(TABLE, LABELS)
     assert_array_equal(model.units_.codes, model.choice_units_.codes)
 
 

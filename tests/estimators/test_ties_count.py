@@ -235,4 +235,4 @@ def test_scaled_intervals_of_a_constant_target_are_it(kernel, mu, value):
         model.evaluate(nested=False)
         ends = model.predict_interval(X[:5], 0.8, method="scaled").reshape(5, -1, 2)[:, 0]
         assert ((ends[:, 0] <= value) & (value <= ends[:, 1])).all()
-        assert_allclose(ends, value, rtol=0, atol=10 * model._tie * max(value, 1.0))
+        assert_allclose(ends, value, rtol=0, atol=10 * model.fitted_.tie * max(value, 1.0))

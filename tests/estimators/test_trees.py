@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from stacks import stacked_regressor
 
 import looms
 from looms import TabularClassifier, TabularRegressor
 from looms.blocks import ArrayBlocks
 from looms.estimators import _trees
-from looms.estimators._candidates import CandidatesRegressor
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.folds import GapKFold
 from looms.kernels import RBF, Linear, Ranked, Weighted
@@ -48,7 +48,7 @@ def test_classes_are_those_of_scikit_learn_with_half_the_log_odds(y):
 @pytest.fixture
 def few(monkeypatch):
     for name in ("ROWS_OF_TREES", "ROWS_WITHOUT_RBF"):
-        monkeypatch.setattr(f"looms.estimators._candidates.{name}", N)
+        monkeypatch.setattr(f"looms.estimators._tabular.{name}", N)
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ class TestBesideKernels:
         assert model.candidate_weights_[-1] > 0
         nested = model.evaluate()._nested
         for one in nested.models:  # which have fewer rows than trees are from
-            assert (len(one.candidates_), one.model_.choice_units_.n_units) == (4, 3)
+            assert (len(one.candidates_), one.choice_units_.n_units) == (4, 3)
         model.save(tmp_path / "model.looms")
         loaded = looms.load(tmp_path / "model.looms")
         assert (loaded.predict(NEW) == model.predict(NEW)).all()
@@ -77,7 +77,7 @@ class TestBesideKernels:
         assert not any(hasattr(one.kernel, "fit") for one in fewer.candidates_)
 
     def test_of_fewer_rows_beside_four_kernels(self, monkeypatch):
-        monkeypatch.setattr("looms.estimators._candidates.ROWS_WITHOUT_RBF", N + 1)
+        monkeypatch.setattr("looms.estimators._tabular.ROWS_WITHOUT_RBF", N + 1)
         kinds = [type(one.kernel) for one in TabularRegressor().fit(X, Y).candidates_]
         assert kinds == [Linear, RBF, Ranked, Weighted, BoostedTreesRegressor]
 
@@ -86,7 +86,7 @@ class TestBesideKernels:
         assert not any(hasattr(one.kernel, "fit") for one in model.candidates_)
 
     def test_of_very_many_rows_beside_two_kernels(self, monkeypatch):
-        monkeypatch.setattr("looms.estimators._candidates.MANY_ROWS", N - 1)
+        monkeypatch.setattr("looms.estimators._tabular.MANY_ROWS", N - 1)
         kinds = [type(one.kernel) for one in TabularRegressor().fit(X, Y).candidates_]
         assert kinds == [Linear, Ranked, BoostedTreesRegressor]
 
@@ -100,9 +100,9 @@ def test_a_fit_to_all_rows_and_one_without_each_fold_are_enough(cv):
             fits.append(len(y))
             return super().fit(X, y, sample_weight)
 
-    model = CandidatesRegressor([BoostedTreesRegressor(), Counted()], cv=cv)
+    model = stacked_regressor([BoostedTreesRegressor(), Counted()], cv=cv)
     model.fit(ArrayBlocks(X[:-7]), Y[:-7])
-    outer, nested, n = model.choice_units_, model._in_folds, N - 7
+    outer, nested, n = model.choice_units_, model.fitted_.in_folds, N - 7
     assert len(fits) == 1 + 5
     for k, (fold, tested) in enumerate(zip(outer, outer.tested_by, strict=True)):
         rest = np.delete(np.arange(n), fold)
@@ -115,7 +115,7 @@ def test_a_fit_to_all_rows_and_one_without_each_fold_are_enough(cv):
 
 def test_several_targets_and_a_single_class(few):
     Y2 = np.column_stack([Y, -(Y**2)])
-    model = CandidatesRegressor().fit(X, Y2)
+    model = stacked_regressor().fit(X, Y2)
     assert isinstance(model.candidates_[-1].kernel, BoostedTreesRegressor)
     trees = BoostedTreesRegressor().fit(X, Y2)
     for k, y in enumerate(Y2.T):

@@ -11,10 +11,11 @@ from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn
 from sklearn.base import clone
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+from looms.fitted._fitted import Fitted
 from looms.kernels import RBF, Polynomial
 from looms.lssvm.updates import Bordered
 from looms.model_files import load_model, save_model
@@ -115,7 +116,7 @@ def test_with_rows_is_a_fit_to_all(name, weight):
 def test_updates_of_updates_do_not_factorize_again(monkeypatch):
     whole = fitted("classifier")
     once = whole.without(ROWS)
-    monkeypatch.setattr(type(whole), "_solved", None)
+    monkeypatch.setattr(Fitted, "system_of", None)
     again = once.with_rows(X[ROWS], LABELS[ROWS]).without(np.arange(N - 5, N))
     assert_allclose(again.loo_.outputs, once.loo_.outputs, atol=1e-10)
     assert again.mu == pytest.approx(once.mu, rel=1e-12)
@@ -159,8 +160,8 @@ def test_a_precomputed_kernel_loses_rows_and_columns_but_gains_none():
 TWO = [RBF(0.5, "fixed"), Polynomial(c=1.0)]
 SUMS = {
     "landmarks": KernelRegressor(TWO[0], n_landmarks=20),
-    "stack": CandidatesRegressor(TWO),
-    "stack on landmarks": CandidatesRegressor(
+    "stack": stacked_regressor(TWO),
+    "stack on landmarks": stacked_regressor(
         [KernelRegressor(kernel, n_landmarks=20) for kernel in TWO]
     ),
 }
@@ -330,7 +331,7 @@ def test_scores_of_a_given_machine_are_not_optimistic_after_a_change():
 @pytest.mark.slow
 @pytest.mark.parametrize("combine", ["stack", "best"])
 def test_a_row_that_leaves_and_comes_back_changes_nothing(combine, tmp_path):
-    whole = CandidatesClassifier(["linear", "rbf"], combine=combine).fit(X, LABELS)
+    whole = stacked_classifier(["linear", "rbf"], combine=combine).fit(X, LABELS)
     probabilities = whole.predict_proba(X)
     assert_allclose(whole.without([]).predict_proba(X), probabilities, atol=1e-9)
     ours = whole.without([N - 1])
@@ -340,7 +341,7 @@ def test_a_row_that_leaves_and_comes_back_changes_nothing(combine, tmp_path):
         again = one.with_rows(X[N - 1 :], LABELS[N - 1 :])
         assert_allclose(again.predict_proba(X), probabilities, atol=1e-9)
     assert_array_equal(ours.candidate_weights_, whole.candidate_weights_)
-    assert not ours.fit(X, LABELS)._rule_kept
+    assert not ours.fit(X, LABELS).fitted_.keeps_rule
 
 
 @pytest.mark.parametrize("set_since", [{"kernel": "linear", "mu": 9.0}, {"fit_intercept": False}])

@@ -21,9 +21,9 @@ from sklearn.model_selection import (
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search
-from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import RBF, Linear, Normalized, Polynomial
 
 rng = np.random.default_rng(4)
@@ -36,7 +36,7 @@ ESTIMATORS = [
         RBF() + 0.5 * Linear(), mu=0.1, class_weight={True: 2.0}, threshold="balanced"
     ),
     KernelRegressor(Normalized(Polynomial(degree=3)), mu=1e-3, fit_intercept=False),
-    CandidatesClassifier(
+    stacked_classifier(
         [
             KernelClassifier(k, search=Search(c))
             for k in ["linear", RBF(gamma_bounds=(0.01, 10.0))]

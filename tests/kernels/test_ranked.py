@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, rankdata
+from stacks import stacked_regressor
 
-from looms.estimators._candidates import CandidatesRegressor
 from looms.kernels import ARD, RBF, Linear, Precomputed, Ranked
 from looms.kernels._samples import Samples
 
@@ -64,5 +64,5 @@ def test_leave_one_out_knows_long_tails(bent, name):
     if name == "rbf":
         signal = RNG.random((120, 3)) ** 4  # of the distances themselves
     y = np.sin(2.0 * signal).sum(axis=1) + 0.1 * RNG.standard_normal(120)
-    machine = CandidatesRegressor(["rbf", "ranked_rbf"], combine="best").fit(bent(signal), y)
+    machine = stacked_regressor(["rbf", "ranked_rbf"], combine="best").fit(bent(signal), y)
     assert machine.candidates_[machine.best_index_].kernel_name == name

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search
-from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import ARD, RBF, Linear, Matern, PowerExponential, Weighted
 from looms.kernels._samples import Samples
 from looms.model_files import load_model, save_model
@@ -63,7 +63,7 @@ def test_a_machine_learns_weights_in_two_rounds(name):
 
 @pytest.mark.slow
 def test_each_criterion_has_its_own_weights_and_so_has_each_outer_fold():
-    model = CandidatesClassifier(
+    model = stacked_classifier(
         [
             KernelClassifier(k, search=Search(c))
             for k in ["weighted_rbf", "linear"]

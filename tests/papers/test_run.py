@@ -5,10 +5,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut
 from sklearn.pipeline import Pipeline
+from stacks import stacked_classifier
 
 import looms
 from looms import KernelClassifier, Search
-from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.threshold import find_threshold
 from papers import challenge
@@ -113,7 +113,7 @@ def test_random_rows_keep_the_classes(data):
 @pytest.mark.slow
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""
-    machine = CandidatesClassifier(
+    machine = stacked_classifier(
         [
             KernelClassifier(k, search=Search(c))
             for k in ["linear", "rbf"]

@@ -9,10 +9,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
 from looms.estimators import BoundWarning
-from looms.estimators._candidates import CandidatesClassifier
 from looms.tables import TablePreprocessor
 
 matplotlib.use("agg")
@@ -41,7 +41,7 @@ def binary():
     X.index = [f"patient {k}" for k in range(len(X))]
     model = make_pipeline(
         StandardScaler(),
-        CandidatesClassifier(
+        stacked_classifier(
             [
                 KernelClassifier(k, search=Search(c))
                 for k in ["rbf", "linear"]

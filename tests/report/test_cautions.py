@@ -21,6 +21,7 @@ from sklearn.datasets import (
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor, assess
 from looms.assessment._experiment import estimator_text
@@ -28,7 +29,6 @@ from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.diagnostics import _row_order, row_order
 from looms.duplicates import duplicate_groups
-from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
@@ -85,7 +85,7 @@ def test_a_good_fit_has_few(points):
 def test_outer_estimate(points):
     X, y = points
     model = quietly(
-        CandidatesClassifier(["linear", "rbf"], combine="best", threshold="balanced"), X, y
+        stacked_classifier(["linear", "rbf"], combine="best", threshold="balanced"), X, y
     )
     assert "No outer estimate" not in titles(model)  # two are compared by outer folds
     alone = quietly(KernelClassifier("linear", threshold="balanced"), X, y)
@@ -276,7 +276,7 @@ def test_too_good(points):
 def test_close_candidates(points):
     X, y = points
     found = titles(
-        quietly(CandidatesClassifier(["linear", "rbf", "quadratic"], combine="best"), X, y)
+        quietly(stacked_classifier(["linear", "rbf", "quadratic"], combine="best"), X, y)
     )
     assert "1 other candidate of 3" in found["The choice is not settled"][1]
 
@@ -407,7 +407,7 @@ def events(n, share, difference):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "share", "difference"), [(316, 0.17, 0.95), (602, 0.13, 0.75)])
-@pytest.mark.parametrize("Model", [KernelClassifier, CandidatesClassifier])
+@pytest.mark.parametrize("Model", [KernelClassifier, stacked_classifier])
 def test_probabilities_of_rare_events_are_judged_by_log_loss(n, share, difference, Model):
     X, y = events(n, share, difference)
     model = quietly(Model("linear" if Model is KernelClassifier else ["linear", "rbf"]), X, y)
@@ -770,7 +770,7 @@ def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
 @pytest.mark.parametrize(
     "model",
     [
-        CandidatesClassifier(["linear", "rbf"]),
+        stacked_classifier(["linear", "rbf"]),
         KernelClassifier(n_landmarks=60),
         KernelClassifier(loss="hinge"),
     ],

@@ -7,12 +7,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
 from looms.calibration import loo_probabilities
 from looms.calibration._scores import reliability_curve
 from looms.diagnostics import case_deletion
-from looms.estimators._candidates import CandidatesClassifier
 from looms.report import (
     CandidatesDisplay,
     CaseDeletionDisplay,
@@ -365,7 +365,7 @@ def test_candidates(binary):
 @pytest.mark.slow
 def test_candidates_of_a_grid_are_compared_by_the_criterion_or_in_folds(binary, combine, name):
     X, y = binary[1:3]
-    model = CandidatesClassifier(
+    model = stacked_classifier(
         [KernelClassifier(k, search=Search(method="grid")) for k in ["rbf", "linear"]],
         combine=combine,
     )

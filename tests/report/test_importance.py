@@ -88,7 +88,7 @@ def test_of_a_stack_with_trees_by_the_folds_of_these():
     found = feature_importance(model)
     assert found.names == ["a", "ward", "noise"]
     assert found.n_repeats == 5
-    rows, y = model.model_.X_fit_, y.to_numpy()
+    rows, y = model.X_fit_, y.to_numpy()
 
     def refit(rest):
         grown = clone(tree).fit(rows[rest], y[rest])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier
 
 from looms import (
     KernelClassifier,
@@ -16,7 +17,6 @@ from looms import (
     kernel_model,
 )
 from looms.estimators import BoundWarning
-from looms.estimators._candidates import CandidatesClassifier
 from looms.report import (
     CriterionHistoryDisplay,
     ImportanceDisplay,
@@ -73,11 +73,13 @@ def test_scores_are_those_of_what_predicts(fitted):
     told, machine = summary(fitted), fitted[-1]
     jsonschema.validate(told, summary_schema())
     shown = {each["key"]: each for each in told["loo"]["scores"] if each["key"] != "brier"}
-    evaluated = machine._nested_scores is not None
+    evaluated = machine._scores.get(True) is not None
     scores = machine.evaluate(nested=evaluated)
     assert {key: each["value"] for key, each in shown.items()} == scores
     assert {key: each["standard_error"] for key, each in shown.items()} == scores.standard_errors
-    without = evaluated or machine._in_folds is not None  # the choice, or the weights of the stack
+    without = (
+        evaluated or machine.fitted_.in_folds is not None
+    )  # the choice, or the weights of the stack
     assert told["loo"]["nested"] == without != told["headline"]["optimistic"]
     assert told["certificate"]["holds"]
     titles = {each["title"] for each in told["cautions"]}
@@ -117,7 +119,7 @@ def test_page_and_card(fitted):
 @pytest.mark.slow
 def test_importance_is_of_support_vectors_too_and_a_surface_is_not():
     members = ["linear", svm("rbf", resolution=4.0)]
-    for model in (svm("linear", "hinge"), CandidatesClassifier(members)):
+    for model in (svm("linear", "hinge"), stacked_classifier(members)):
         importance = ImportanceDisplay.compute(model.fit(X, SIGNAL > 0))
         assert importance.value[0] > 2 * importance.standard_error[0]
         y, f = model.held_out_.y, model.left_out().outputs(model.units_)[0, :, 0]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_friedman1
+from stacks import stacked_regressor
 
 from looms import assess
-from looms.estimators._candidates import CandidatesRegressor
 from looms.report import cautions, summary
 from looms.report.facts import Facts
 from looms.report.page import render
@@ -19,12 +19,12 @@ X, Y = make_friedman1(70, n_features=5, noise=1.0, random_state=0)
 
 @pytest.fixture(scope="module")
 def stack():
-    return CandidatesRegressor(KERNELS).fit(X, Y)
+    return stacked_regressor(KERNELS).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
 def best():
-    return CandidatesRegressor(KERNELS, combine="best").fit(X, Y)
+    return stacked_regressor(KERNELS, combine="best").fit(X, Y)
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_a_stack_of_one_says_that_it_was_weighed(many, monkeypatch):
     monkeypatch.setattr(
         "looms.estimators._selection.stacking_weights", lambda *of, **how: np.array([1.0, 0.0])
     )
-    model = CandidatesRegressor(["linear", "rbf"]).fit(X, Y)
+    model = stacked_regressor(["linear", "rbf"]).fit(X, Y)
     taken, other = model.candidates_
     assert other.loss < taken.loss
     report = summary(model)
@@ -103,7 +103,7 @@ def test_cautions_are_of_every_machine_in_the_stack(stack):
 
 @pytest.mark.slow
 def test_an_assessment_records_the_members_of_each_split():
-    model = CandidatesRegressor(["linear", "rbf"])
+    model = stacked_regressor(["linear", "rbf"])
     assessment = assess(model, X, Y, n_splits=2, random_state=0)
     table = assessment.table
     weights = table[[name for name in table if name.startswith("weight of ")]]

@@ -12,6 +12,7 @@ from evaluated import evaluated
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
+from stacks import stacked_classifier
 
 from looms import (
     KernelClassifier,
@@ -23,7 +24,6 @@ from looms import (
 from looms.calibration import loo_probabilities
 from looms.calibration._scores import brier_score
 from looms.diagnostics import case_deletion
-from looms.estimators._candidates import CandidatesClassifier
 from looms.report import facts, summary, summary_schema
 from looms.report.facts import Facts
 from looms.report.page import render
@@ -309,7 +309,7 @@ def test_probabilities_are_judged(binary, by_loo):
 @pytest.mark.slow
 def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     _, X, y, _ = binary
-    model = CandidatesClassifier(["linear", "rbf"], combine="best", threshold=FBeta(2.0))
+    model = stacked_classifier(["linear", "rbf"], combine="best", threshold=FBeta(2.0))
     model.fit((X - X.mean()) / 9, y)
     found = summary(model)
     method = "5-fold cross-validation"

@@ -7,11 +7,11 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stacks import stacked_classifier
 
 import looms
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
-from looms.estimators._candidates import CandidatesClassifier
 from looms.report import summary, summary_schema
 from looms.report.facts import SCHEMA
 
@@ -35,7 +35,7 @@ FITS = {
     ),
     "weights of zero": (KernelClassifier(mu=1e-3), X, TWO, {"sample_weight": np.arange(75) % 3}),
     "grid, nested": (
-        CandidatesClassifier(
+        stacked_classifier(
             [KernelClassifier(k, search=Search(method="grid")) for k in ["linear", "rbf"]],
             combine="best",
         ),
@@ -43,7 +43,7 @@ FITS = {
         TWO,
         {},
     ),
-    "stack": (CandidatesClassifier(["linear", "rbf"]), X, TWO, {}),
+    "stack": (stacked_classifier(["linear", "rbf"]), X, TWO, {}),
     "a scale for each feature": (KernelRegressor("ard", search=Search(max_iter=2)), Z, NUMBERS, {}),
     "groups": (KernelRegressor("linear"), Z, NUMBERS, {"groups": GROUPS}),
     "folds": (KernelRegressor("linear", cv=5), Z, NUMBERS, {}),

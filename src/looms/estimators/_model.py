@@ -143,7 +143,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         lambda fitted: fitted.fit_intercept, "True if it was fitted with an intercept."
     )
     candidate_weights_: Array | None = of_fitted(
-        lambda fitted: None if fitted.selection is None else fitted.selection.weights,
+        lambda fitted: fitted.candidate_weights,
         "Weights of the candidates in a stack; None if none was made.",
     )
     candidates_: list[Candidate] = of_selection(
@@ -384,6 +384,11 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _models_of_fit(self) -> WithoutUnits:
         """Models of the fit without each row, in closed form; NotFittedError if not at hand."""
         models = models_at_hand(self.fitted_, None)
+        if models is None and self._scores and False not in self._scores:
+            raise NotFittedError(
+                "method='scaled' takes the models of the fit without each row, which "
+                "evaluate(nested=False) makes: call that too."
+            )
         return models or self._lost("evaluate(nested=False)")
 
     def _lost(self, again: str) -> WithoutUnits:
@@ -415,6 +420,10 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         )
         return as_matrix(X)
 
+    def _readable(self, X: Any) -> Any:
+        """Rows in a form whose columns can be read."""
+        return X
+
     def _checked_table(self, X: Any) -> Any:
         """Rows as models of tables take them."""
         return X
@@ -425,7 +434,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _outputs(self, X: Any) -> Array:
         """Outputs of the model for new rows, on the scale of the targets that were fitted."""
-        return self.fitted_.outputs(self._matrix(X))
+        matrix = self._matrix(X)
+        return self.fitted_.outputs(matrix)
 
     def left_out(self) -> LeftOut:
         """The model, or stack, without any of the rows of its fit.
@@ -563,7 +573,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 "of rows: fit it anew to all rows with their groups."
             )
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
-        X, y, sample_weight = in_blocks(X, y, sample_weight)
+        X, y, sample_weight = in_blocks(self._readable(X), y, sample_weight)
         X = rows_in_memory(X)
         if _num_samples(X) == 0:
             return self.without([], certify)
@@ -766,7 +776,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if fitted.columns is not None or not fitted.outcome.plain:
             return self._tables_anew()
         model = fitted.recipe
-        rows = replace(fitted.rows, weighs=model_takes_weights(model))
+        rows = replace(fitted.rows, X=fitted.X, weighs=model_takes_weights(model))
         if repeats_in_closed_form(model, fitted):
             return chosen_in_rounds(model, fitted, rows)
         outer, models = tuned_in_outer_folds(self, model, fitted, rows)
@@ -813,4 +823,9 @@ def scores_of(model: Model) -> Scores:
 
     Models for intervals are not made.
     """
-    return model._scores.get(True) or model._scores_of_fit()
+    return model._scores.get(True) or model._scores.get(False) or held_out_scores(model.fitted_)
+
+
+def keep_scores(model: Model) -> None:
+    """Keep the scores that take no refits with the model, and in its files."""
+    model._scores_of_fit()

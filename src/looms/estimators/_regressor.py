@@ -92,7 +92,8 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             In units of the training targets.
         """
-        return self.fitted_.predicted(self._outputs(X))
+        outputs = self._outputs(X)
+        return self.fitted_.predicted(outputs)
 
     def predict_interval(
         self, X: Any, confidence_level: float = 0.9, method: str = "plus"

@@ -157,7 +157,7 @@ class Selection:
         choice, summed = self.choice, self._summed
         selection = None
         if searched:
-            record = Candidates(choice.candidates), choice.index, choice.weights, choice.tuning
+            record = Candidates(choice.candidates), choice.index, choice.tuning
             selection = Selected(*record, self._best_closed)
         return Fitted.of(
             self.rows,
@@ -166,6 +166,7 @@ class Selection:
             fit_intercept,
             Rule(choice.loss.threshold, choice.loss.calibrator, 0.0),
             selection=selection,
+            candidate_weights=choice.weights,
             in_folds=self.in_folds,
             loss=choice.loss.value,
             blocks_scored_in=self._blocks_scored_in(fit_intercept),

@@ -257,6 +257,9 @@ class Tabular(Model):
         model.__dict__.pop("feature_names_in_", None)
         return model
 
+    def _readable(self, X: Any) -> Any:
+        return as_table(X)
+
     def _checked_table(self, X: Any) -> Any:
         """Rows as models of tables take them; ColumnsWarning of values that no training row has."""
         table = as_table(X)

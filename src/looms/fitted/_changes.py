@@ -102,6 +102,7 @@ def _changed(model: Fitted, out: AnyArray, zeta: Array, rows: Rows) -> Fitted:
         list(zip(weights, fits, strict=True)),
         model.fit_intercept,
         rule=model.rule if keeps_rule else None,
+        candidate_weights=model.candidate_weights,
         columns=model.columns,
         tuned_before=model.tuned,
         keeps_rule=keeps_rule,

@@ -41,14 +41,12 @@ class Selected:
     ----------
     candidates : in the order in which they were tried.
     index : of the candidate with the smallest loss, or the largest weight in a stack.
-    weights : (n_candidates,) weights of their outputs; None if they were not stacked.
     tuning : of the candidate at ``index``.
     closed : the best candidate in closed form, if no member of the model is.
     """
 
     candidates: Candidates
     index: int
-    weights: Array | None
     tuning: Tuning
     closed: Member | None = None
 
@@ -108,12 +106,13 @@ class Fitted:
     rows : of the fit, with their outcome. Weights in the fit have mean one.
     members : models whose weighted outputs are summed, or the only one.
     units : rows that the criterion held out together; those of weight zero stay.
-    loo : coded targets, and leave-one-out outputs. A row of weight zero has its ordinary output.
-    held_out : outputs without each unit, or without the folds that compared the candidates.
+    loo_outputs : leave-one-out outputs. A row of weight zero has its ordinary output.
+    held_out_outputs : those without each unit, or without the folds that compared the candidates.
     rule : threshold, calibrator and tie: the difference up to which outputs are equal up to
         rounding, relative to the largest target.
     fit_intercept : whether the members have an intercept.
     selection : None if all values were given, or rows have left or joined since.
+    candidate_weights : (n_candidates,) weights of their outputs; None if they were not stacked.
     in_folds : predictions of candidates that were tuned without each fold, to compare them.
     blocks_scored_in : units, and outputs without them, that decisions on rows in blocks are scored
         by, if not by ``units``.
@@ -129,11 +128,12 @@ class Fitted:
     rows: Rows
     members: tuple[Member, ...]
     units: Units
-    loo: HeldOut
-    held_out: HeldOut
+    loo_outputs: Array
+    held_out_outputs: Array
     rule: Rule
     fit_intercept: bool
     selection: Selected | None = None
+    candidate_weights: Array | None = None
     in_folds: Nested | None = None
     blocks_scored_in: tuple[Units, Array] | None = None
     columns: Any = None
@@ -149,8 +149,8 @@ class Fitted:
         lengths = {
             "targets": len(self.rows.targets),
             "weights": len(self.rows.fit_weight),
-            "leave-one-out outputs": self.loo.n_samples,
-            "held-out outputs": self.held_out.n_samples,
+            "leave-one-out outputs": len(self.loo_outputs),
+            "held-out outputs": len(self.held_out_outputs),
             "units": len(self.units.clusters),
         }
         wrong = [name for name, length in lengths.items() if length != n]
@@ -198,8 +198,8 @@ class Fitted:
             rows,
             members,
             units.spread(train, rows.groups),
-            HeldOut(rows.targets, loo, rows.weight),
-            HeldOut(rows.targets, held_out, rows.weight),
+            loo,
+            held_out,
             replace(rule, tie=tie),
             fit_intercept,
             **others,
@@ -336,6 +336,16 @@ class Fitted:
             return self.folds_of_members, self.rows.own(self.held_out.outputs)
         return self.blocks_scored_in
 
+    @cached_property
+    def loo(self) -> HeldOut:
+        """Coded targets, leave-one-out outputs, and weights as given."""
+        return HeldOut(self.rows.targets, self.loo_outputs, self.rows.weight)
+
+    @cached_property
+    def held_out(self) -> HeldOut:
+        """Coded targets, held-out outputs, and weights as given."""
+        return HeldOut(self.rows.targets, self.held_out_outputs, self.rows.weight)
+
     # Outputs --------------------------------------------------------------------------
 
     def outputs(self, X: Matrix | RowBlocks) -> Array:
@@ -467,7 +477,7 @@ def _with_kernels(selection: Selected) -> Selected:
     """The selection among the candidates that have a kernel."""
     kernels = [one for one in selection.candidates if not is_estimator(one.kernel)]
     best = int(np.argmin([candidate.loss for candidate in kernels]))
-    return replace(selection, candidates=Candidates(kernels), index=best, weights=None)
+    return replace(selection, candidates=Candidates(kernels), index=best)
 
 
 def prepared(columns: Any, table: Any) -> Any:

@@ -24,11 +24,18 @@ from looms.selection._nested import Nested
 
 
 def held_out_scores(model: Fitted) -> Scores:
-    """Scores of the held-out predictions of the fit: optimistic, if it was tuned on them."""
+    """Scores of the held-out predictions of the fit: optimistic, if it was tuned on them.
+
+    They are computed once.
+    """
+    known: Scores | None = vars(model).get("scores")
+    if known is not None:
+        return known
     scores = scored(model, _in_folds_predicted(model))
     if model.in_folds is not None and model.transforms:
         kind = f"{scores.kind}; the transform was chosen on all rows: optimistic"
-        return replace(scores, kind=kind, optimistic=True)
+        scores = replace(scores, kind=kind, optimistic=True)
+    vars(model)["scores"] = scores
     return scores
 
 
@@ -55,8 +62,8 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         units = model.units_of_fit if model.scored_in is None else model.scored_in[0]
         kind = kind_of_units(units, optimistic=optimistic)
     else:
-        stacked = model.selection is not None and model.selection.weights is not None
-        units, kind = nested.units, kind_of_nested(nested, stacked)
+        units = nested.units
+        kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
     held_out, passes = HeldOut(y, outputs, weight), len(units.passes)
     return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested, passes)
 

@@ -46,15 +46,21 @@ class Tables(LeftOut):
     Parameters
     ----------
     models : without each of the units.
+    rows : (m,) rows of the table that take part.
     y, weight : as for `LeftOut`.
     """
 
-    def __init__(self, models: Sequence[Fitted], y: Array, weight: Array) -> None:
-        self.models, self.y, self.weight = models, y, weight
+    def __init__(
+        self, models: Sequence[Fitted], rows: AnyArray, y: Array, weight: Array
+    ) -> None:
+        self.models, self.rows, self.y, self.weight = models, rows, y, weight
 
     def at(self, X: Any, units: Units) -> Array:
         """Outputs of new rows as they were passed, on the scale of each model."""
-        outputs = [targets_as_columns(model.outputs_of_table(X)) for model in self.models]
+        outputs = []
+        for model, left in zip(self.models, units, strict=True):
+            table = X[:, np.delete(self.rows, left)] if model.pairwise else X
+            outputs.append(targets_as_columns(model.outputs_of_table(table)))
         return np.stack(outputs, axis=1)
 
     def outputs(self, units: Units) -> Array:
@@ -106,7 +112,7 @@ def _models_of_folds(model: Fitted, nested: Nested) -> WithoutUnits:
     y, _, weight = nested.held_out
     Y, tie = targets_as_columns(y), model.tie_without_rows(nested.tie)
     if isinstance(nested.models[0], Fitted):
-        tables = Tables(nested.models, Y, weight)
+        tables = Tables(nested.models, nested.rows, Y, weight)
         return WithoutUnits(tables, nested.units, nested.residuals, tie, of_tables=True)
     X = training_rows(rows_in_memory(model.X), nested.rows, model.pairwise)
     every = np.arange(len(y))

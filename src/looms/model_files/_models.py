@@ -85,14 +85,14 @@ def fitted(fitted: Any) -> None:
     rows, n = fitted.rows, len(fitted.rows.weight)
     require(all(isinstance(member, Member) for member in fitted.members), "members are no members")
     _members(fitted, fitted.members, n)
-    for name in ("loo", "held_out"):
-        _held_out(fitted, name, rows.targets.shape)
+    for name in ("loo_outputs", "held_out_outputs"):
+        numbers(fitted, name, *rows.targets.shape)
     require(0 <= fitted.rule.tie < 1, "tie is no small number")
     selection, m = fitted.selection, int(np.count_nonzero(rows.weight))
     if selection is not None:
         index(selection, "index", len(selection.candidates))
-        if selection.weights is not None:
-            numbers(selection, "weights", len(selection.candidates))
+        if fitted.candidate_weights is not None:
+            numbers(fitted, "candidate_weights", len(selection.candidates))
         if selection.closed is not None:
             require(isinstance(selection.closed, KernelMember), "closed has no kernel")
             _kernel_member(fitted, selection.closed, n)

@@ -127,7 +127,7 @@ class Model:
         self.n_members = len(fitted.members)
         self.stacked = self.n_members > 1
         self.candidates: list[Any] = fitted.candidates
-        self.shares: Array | None = None if selection is None else selection.weights
+        self.shares: Array | None = fitted.candidate_weights if self.candidates else None
         tuning = None if selection is None else selection.tuning
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
         self.best: int = 0 if selection is None else selection.index
