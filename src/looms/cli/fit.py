@@ -55,7 +55,7 @@ from looms.cli._scores import (
 )
 from looms.datasets._table import table_name
 from looms.estimators._metrics import judged, named_scorer, scorers_of
-from looms.estimators._model import keep_scores
+from looms.estimators._model import keep_scores, scores_of
 from looms.fitted._certificate import Certificate
 from looms.model_files import save_model
 from looms.report._cautions import cautions_of_fit
