@@ -43,7 +43,7 @@ from looms.tables import Columns, TablePreprocessor
 from looms.tables._cells import POINT, Marks, is_written, marks_of
 from looms.tables._frames import Column, check_names
 from looms.tables._target import labels_among, numbers, text
-from looms.tables._unlike import IN_ALL, Unlike
+from looms.tables._unseen import IN_ALL, UnseenValues
 
 #: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
 METADATA = {
@@ -82,7 +82,7 @@ class Fitted:
         self.steps, self.last = parts_of(model)
         first = self.steps[0][1] if self.steps else None
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
-        self.unlike = None if self.table is None else Unlike(self.table)
+        self.unlike = None if self.table is None else UnseenValues(self.table)
         self.known: Any = getattr(getattr(self.last, "model_", self.last), "X_fit_", None)
         self.classes = as_written(getattr(self.last, "classes_", np.empty(0)))
         self.is_classifier = metadata["task"] == "classification"
@@ -119,7 +119,7 @@ class Fitted:
         What holds for all rows is a warning.
         """
         for remark in () if self.unlike is None else self.unlike.notes():
-            serious = remark.startswith(IN_ALL) or (self.unlike and remark == self.unlike.on_marks)
+            serious = remark.startswith(IN_ALL) or (self.unlike and remark == self.unlike.mark_note)
             (warning if serious else note)(f"{prefix}{remark}")
 
 

@@ -34,9 +34,9 @@ from looms.estimators._warnings import (
     kept_warnings,
     warn_of_columns,
     warn_of_groups,
+    warn_of_leakage,
     warn_of_order,
-    warn_of_telltales,
-    warn_of_unlike,
+    warn_of_unseen_values,
     warnings_are_kept,
 )
 from looms.folds import group_numbers, is_grouped
@@ -48,6 +48,7 @@ from looms.selection._nested import Nested
 from looms.tables import TablePreprocessor
 from looms.tables._cells import Marks, is_written
 from looms.tables._columns import marks_in
+from looms.tables._leakage import leaking_columns
 from looms.tables._preprocessor import (
     fitted_matrix,
     matrix_of,
@@ -55,8 +56,7 @@ from looms.tables._preprocessor import (
     serious_remarks,
 )
 from looms.tables._remarks import remark_on_time, sentence
-from looms.tables._telltales import telltales
-from looms.tables._unlike import Unlike
+from looms.tables._unseen import UnseenValues
 from looms.units import Units
 
 
@@ -342,7 +342,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         y, sources = self.held_out_.y[has_weight], self.preprocessor_.columns_.tolist()
         y, gaps = class_indices(y) if classes else y, places_of_gaps(self.preprocessor_)
         X = matrix if has_weight.all() else matrix[has_weight]
-        warn_of_telltales(telltales(sources, gaps, X, y, classes))
+        warn_of_leakage(leaking_columns(sources, gaps, X, y, classes))
         units = self.model_._units
         if units.windows and not (issparse(X) or self.preprocessor_.kinds):
             remark = remark_on_time(sources, X, units.once.tested_by)
@@ -359,17 +359,17 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         if not isinstance(self.preprocessor_, TablePreprocessor):
             with openmp_threads(_num_samples(X)):
                 return self.preprocessor_.transform(X)
-        unlike = Unlike(self.preprocessor_)
-        matrix = unlike.add(X)
-        warn_of_unlike(unlike)
+        unseen = UnseenValues(self.preprocessor_)
+        matrix = unseen.add(X)
+        warn_of_unseen_values(unseen)
         return matrix
 
     def _warn_of_values(self, X: Any) -> None:
         """ColumnsWarning of values that no row of the fit has."""
         if isinstance(self.preprocessor_, TablePreprocessor):
-            unlike = Unlike(self.preprocessor_)
-            unlike.count(X)
-            warn_of_unlike(unlike)
+            unseen = UnseenValues(self.preprocessor_)
+            unseen.count(X)
+            warn_of_unseen_values(unseen)
 
     def _check_parameters(self) -> None:
         self._model()._check_parameters()

@@ -31,8 +31,8 @@ from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import Choice, bounds_to_tell
 from looms.selection._tuning import BoundMet
-from looms.tables._telltales import Telltale, remarks_on_telltales
-from looms.tables._unlike import Unlike
+from looms.tables._leakage import LeakingColumn, leakage_remarks
+from looms.tables._unseen import UnseenValues
 from looms.threshold import AtLeast, as_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
@@ -327,24 +327,24 @@ def warn_of_groups(X: Any, groups: Any) -> None:
             )
 
 
-def warn_of_telltales(telling: Sequence[Telltale]) -> None:
+def warn_of_leakage(columns: Sequence[LeakingColumn]) -> None:
     """ColumnsWarning of columns that alone predict the target, if there are any.
 
     A column may nearly do so by right: that is for `looms.check` and cautions to ask.
     """
-    for gives, text in remarks_on_telltales(telling):
+    for gives, text in leakage_remarks(columns):
         if gives:
             warn(text, ColumnsWarning)
 
 
-def warn_of_unlike(unlike: Unlike) -> None:
+def warn_of_unseen_values(unseen: UnseenValues) -> None:
     """ColumnsWarning of values that no row of the fit has, and of another decimal mark."""
-    if unlike.on_marks:
+    if unseen.mark_note:
         warn(
-            f"{unlike.on_marks}: model.predict(model.preprocessor_.kinds_.typed(rows, decimal)).",
+            f"{unseen.mark_note}: model.predict(model.preprocessor_.kinds_.typed(rows, decimal)).",
             ColumnsWarning,
         )
-    if firsts := unlike.new_values:
+    if firsts := unseen.new_values:
         named = listed([f"{name!r} ({first!r})" for name, first in firsts.items()], quoted=str)
         warn(
             f"Values that no training row has count as rare, or as none: {named}. Correct them if "

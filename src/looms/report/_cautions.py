@@ -49,7 +49,7 @@ from looms.report.text import (
     sentence,
     serious,
 )
-from looms.tables._telltales import Telltale, remarks_on_telltales, telltales
+from looms.tables._leakage import LeakingColumn, leakage_remarks, leaking_columns
 
 if TYPE_CHECKING:
     from looms.report.facts import Facts
@@ -149,8 +149,8 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     if not judged_by_risk(model):  # which says the same
         yield from _probabilities(model)
     X = model.table
-    telling = _telltales(model)
-    for gives, text in remarks_on_telltales(telling, isolated):
+    telling = _leaking_columns(model)
+    for gives, text in leakage_remarks(telling, isolated):
         title = f"A feature {'gives' if gives else 'nearly gives'} the target"
         yield (serious if gives else note)(title, text)
     yield from search_cautions(model)
@@ -179,14 +179,14 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         )
 
 
-def _telltales(model: Model) -> list[Telltale]:
+def _leaking_columns(model: Model) -> list[LeakingColumn]:
     """Columns that alone predict the target, or nearly; none of rows that are not kept."""
     if model.table is None:
         return []
     mask, y = model.has_weight, model.held_out.y
     codes = class_indices(y[mask]) if model.classification else y[mask]
     X = model.table if mask.all() else model.table[mask]
-    return telltales(model.sources, model.gaps, X, codes, model.classification)
+    return leaking_columns(model.sources, model.gaps, X, codes, model.classification)
 
 
 def near_rows(model: Model, of: str = "to report") -> Iterator[Caution]:

@@ -35,10 +35,10 @@ from looms.tables._cells import Marks, missing_in
 from looms.tables._columns import Decimal, marks_in
 from looms.tables._frames import columns_of, names_in, places_of, rows
 from looms.tables._kinds import cells_of, converted, read_column
+from looms.tables._leakage import leakage_remarks, leaking_columns, reason_to_skip
 from looms.tables._preprocessor import fitted_matrix, identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
-from looms.tables._telltales import remarks_on_telltales, telltales, why_none
 from looms.tables._ties import may_name_groups, tied
 
 #: Rows that tune the kernel by which rows are compared.
@@ -233,11 +233,11 @@ def check(
         if not is_grouped(numbers):
             found += _of_ties(X, prepare, matrix, codes, classes)
         sources, places = prepare.columns_, places_of_gaps(prepare)
-        telling = telltales(sources.tolist(), places, matrix, codes, classes)
-        for gives, text in remarks_on_telltales(telling):
+        telling = leaking_columns(sources.tolist(), places, matrix, codes, classes)
+        for gives, text in leakage_remarks(telling):
             title = f"A column {'gives' if gives else 'nearly gives'} the target"
             found.append((serious if gives else note)(title, text))
-        why = why_none(sources.tolist(), matrix, codes, classes)
+        why = reason_to_skip(sources.tolist(), matrix, codes, classes)
         missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
         given = [one.name for one in telling if one.gives]
         others = ~np.isin(sources, given)  # with those no row needs another
