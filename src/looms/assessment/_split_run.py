@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
 from looms._typing import Array
-from looms.assessment._scoring import all_scores, judges_order
+from looms.assessment._scoring import judges_order, score_all
 from looms.estimators import TabularClassifier
 from looms.estimators._classifier import Classifier
 from looms.estimators._metrics import Scorer, StandIn, own_name, scorer_takes_weights
@@ -121,7 +121,7 @@ def loo_scores(
         scores[name] = float("nan")
         with suppress(Exception):  # of any scorer, whatever it asks for
             if not judges_order(scorer):
-                scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
+                scores |= score_all({name: scorer}, stand_in, rows, y, weight)
             elif own_name(scorer) == "roc_auc":
                 own = weight if scorer_takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 
 from looms._words import score_text
 from looms.assessment._split_run import SplitResult
-from looms.cli._errors import echo, in_options, is_quiet, visible
+from looms.cli._errors import echo, is_quiet, name_options, visible
 from looms.report.text import CRITERIA
 
 #: Number of rows from which the time of an evaluation grows with its third power.
@@ -79,7 +79,7 @@ class Meter:
             for key, score in result.scores.items()
         ]
         if result.error is not None:
-            texts = [visible(in_options(" ".join(f"raised {result.error}".split())))]
+            texts = [visible(name_options(" ".join(f"raised {result.error}".split())))]
         scores = "; ".join(texts)
         self.show(done, total, scores + left, f"{name}: {scores} ({done} of {total}{left})")
 

@@ -47,14 +47,14 @@ def arrow_source(path: Path, format: str, max_bytes: int | None = None) -> Sourc
     def batches() -> Iterator[Any]:
         source, n_values = opened(), 0
         if format == "parquet":
-            each = source.iter_batches(_ROWS, use_threads=False)
+            source_batches = source.iter_batches(_ROWS, use_threads=False)
         elif hasattr(source, "num_record_batches"):
-            each = map(source.get_batch, range(source.num_record_batches))
+            source_batches = map(source.get_batch, range(source.num_record_batches))
         else:
-            each = source
+            source_batches = source
         for k in count(1):
             with _whole(path, f"batch {k} of its rows cannot be read"):
-                batch = next(each, None)
+                batch = next(source_batches, None)
             if batch is None:
                 return
             # A value that is stored once, however often it appears, takes memory each time.
@@ -106,8 +106,10 @@ def _alike(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterator[pa.Tabl
             fields = list(batch.schema)
             check_columns(batch.schema.names, path)
         if list(batch.schema) != fields:
-            new = [f"column {f.name!r} of type {f.type}" for f in batch.schema if f not in fields]
-            problem = f"batch {k} has {(new or ['other columns'])[0]}, unlike the first"
+            differing = [
+                f"column {f.name!r} of type {f.type}" for f in batch.schema if f not in fields
+            ]
+            problem = f"batch {k} has {(differing or ['other columns'])[0]}, unlike the first"
             raise TableError(path, problem, "All batches must have one schema.")
         yield batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
 

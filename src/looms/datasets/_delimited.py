@@ -69,10 +69,10 @@ def delimited_source(
     }
     words = ", ".join(word for word, is_so in differs.items() if is_so)
     notes = (f"read with {words}",) if words else ()
-    return Source(path, file.stored, as_written, file.names, notes)
+    return Source(path, file.stored, read_as_text, file.names, notes)
 
 
-def as_written(table: pa.Table) -> pandas.DataFrame:
+def read_as_text(table: pa.Table) -> pandas.DataFrame:
     """Cells of text as they are written."""
     return table.to_pandas(types_mapper={pa.large_string(): WRITTEN}.get)
 

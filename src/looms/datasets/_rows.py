@@ -111,9 +111,9 @@ def reader_of(table: Table, path: Path) -> RowReader:
 def _cut(tables: Iterable[Any], size: int) -> Iterator[Any]:
     """Pyarrow tables of ``size`` rows, the last with the rest, from tables of any sizes."""
     waiting, n_rows = [], 0
-    for each in tables:
-        waiting.append(each)
-        n_rows += len(each)
+    for part in tables:
+        waiting.append(part)
+        n_rows += len(part)
         if n_rows < size:
             continue
         table = pa.concat_tables(waiting)

@@ -93,15 +93,16 @@ def checked(table: Table, path: Path, drop_missing: bool) -> Table:
     y: Any = table.y
     if y is None:
         return table
-    known = ~missing_in(pandas.Series(y))
-    if drop_missing and 0 < known.sum() < len(known):  # if none is, the check of the target tells
+    present = ~missing_in(pandas.Series(y))
+    n = int(present.sum())
+    if drop_missing and 0 < n < len(present):  # if none is, the check of the target tells
         remark = (
-            f"{count(int((~known).sum()), 'row')} of {len(known)} left out, because {_called(y)} "
+            f"{count(len(present) - n, 'row')} of {len(present)} left out, because {_called(y)} "
             "is missing there"
         )
-        kept = {name: list(compress(cells, known)) for name, cells in table.kept.items()}
-        y = y[known]
-        table = replace(table, X=X[known], y=y, notes=(*table.notes, remark), kept=kept)
+        kept = {name: list(compress(cells, present)) for name, cells in table.kept.items()}
+        y = y[present]
+        table = replace(table, X=X[present], y=y, notes=(*table.notes, remark), kept=kept)
     check_target(y, path)
     return table if hasattr(y, "name") else replace(table, y=whole_target(y))
 
@@ -194,7 +195,7 @@ def shown(token: str) -> str:
 def did_you_mean(name: str, columns: Iterable[str]) -> str:
     """A question after columns of a similar name, and a blank; empty without any."""
     lowered = {column.lower(): column for column in reversed(list(columns))}
-    close = [lowered[each] for each in difflib.get_close_matches(name.lower(), list(lowered), 3)]
+    close = [lowered[match] for match in difflib.get_close_matches(name.lower(), list(lowered), 3)]
     return f"Did you mean {listed(close)}? " if close else ""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from looms._checks import as_they_are
+from looms._checks import label_array
 from looms._classes import class_indices
 from looms._optional import require
 from looms._threads import blas_threads
@@ -293,7 +293,7 @@ def case_deletion(
     by_group = groups is not None or fitted.units_.grouped
     if by_group:
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
-        unit, labels = "group", as_they_are(each)[first]
+        unit, labels = "group", label_array(each)[first]
     train = np.flatnonzero(fitted.fit_weight_)
     present, first = np.unique(group[train], return_index=True)
     m, paired = len(present), len(train) <= MOST_PAIRED

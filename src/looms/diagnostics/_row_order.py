@@ -13,7 +13,7 @@ from looms._classes import class_indices
 from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms._words import with_error
+from looms._words import estimate_text
 from looms.diagnostics._problem import model_without_rows
 from looms.held_out import HeldOut
 from looms.scores import area_within
@@ -69,8 +69,8 @@ class RowOrder:
     by_kernels: str = ""
 
     def __repr__(self) -> str:
-        scores = ", ".join(f"{name}={with_error(value)}" for name, value in self.scores.items())
-        random = with_error(float(self.random.mean()), float(self.random.std()))
+        scores = ", ".join(f"{name}={estimate_text(value)}" for name, value in self.scores.items())
+        random = estimate_text(float(self.random.mean()), float(self.random.std()))
         return (
             f"RowOrder(p_value={self.p_value:.3g}, statistic={self.statistic:.4g}, "
             f"random={random}; by blocks {scores}{self.by_kernels})"

@@ -11,12 +11,12 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from looms._checks import one_column
+from looms._checks import squeeze_column
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
-from looms.dask._blocks import in_blocks
+from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._scored import name_of
 from looms.estimators._targets import as_targets
 from looms.kernels._samples import as_matrix
@@ -50,7 +50,7 @@ def validated(
         )
     if getattr(model, "n_jobs", None) == 0:
         raise ValueError("n_jobs=0 is no number of fits at once: 1 is one, and -1 all cores.")
-    X, y, sample_weight = in_blocks(X, y, sample_weight)
+    X, y, sample_weight = blocks_and_arrays(X, y, sample_weight)
     y = as_targets(y, is_classifier(model))
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = ArrayBlocks(X)
@@ -108,7 +108,7 @@ def checked_sample_weight(sample_weight: Any, n: int) -> Array:
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n, sample_weight)
     elif sample_weight is not None:
-        sample_weight = one_column(sample_weight)
+        sample_weight = squeeze_column(sample_weight)
     weight = checked_weights(sample_weight, n, zeros=True)
     if not weight.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from looms._checks import check_known, one_or_many
+from looms._checks import check_known, ensure_list
 from looms._typing import Array, Matrix
 from looms._words import one_line
 from looms.blocks import RowBlocks
@@ -51,7 +51,7 @@ class Candidates(SelectingModel):
 
     @property
     def _candidates(self) -> list[Any]:
-        given = list(AUTO_KERNELS) if self._is_auto else one_or_many(self.candidates)
+        given = list(AUTO_KERNELS) if self._is_auto else ensure_list(self.candidates)
         return [one if is_estimator(one) else self._model(one) for one in given]
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
@@ -94,7 +94,7 @@ class Candidates(SelectingModel):
 
     def _check_parameters(self) -> None:
         several = isinstance(self.candidates, (str, list, tuple)) and self.candidates
-        given = one_or_many(self.candidates)
+        given = ensure_list(self.candidates)
         wrong = [one for one in given if not _is_candidate(one)] if several else [self.candidates]
         if wrong:
             raise ValueError(

@@ -12,7 +12,7 @@ from looms import _html
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import count
-from looms.blocks import as_blocks
+from looms.blocks import blocks_of
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
@@ -172,7 +172,7 @@ def _of_single_rows(model: Any, places: AnyArray, train: AnyArray, X: Any) -> Ce
         rows = model._rows_of_fit()
     else:
         rows = model._validated(X, model.loo_.y, None, reset=False, multi_output=True)[0]
-    some = as_blocks(rows).rows(train[places])
+    some = blocks_of(rows).rows(train[places])
     own = model._outputs(some) - sum(one.outputs(some, None) for one in others)
     certificate = _certificate(model, rows, train, places, passes, own)
     if others:

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from looms._checks import check_flag
-from looms._classes import class_indices, class_targets, tie_width, with_ties
+from looms._classes import class_indices, class_targets, merge_ties, tie_width
 from looms._scores import class_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator
-from looms.calibration._calibrators import as_calibration, class_probabilities
+from looms.calibration._calibrators import calibration_function, class_probabilities
 from looms.conformal import prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
@@ -364,7 +364,7 @@ class Classifier(ScoredClassifier, SelectingModel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.calibration is not None:
-            as_calibration(self.calibration)
+            calibration_function(self.calibration)
         check_threshold(self.threshold, self.calibration is not None)
 
     def _loss_of(self, classes: AnyArray) -> Callable[[HeldOut, Array], HeldOutLoss]:
@@ -408,7 +408,7 @@ class Classifier(ScoredClassifier, SelectingModel):
             self._set_fitted(**rule, **fitted)
             return
         y, outputs, weight = fitted["held_out_"]
-        held_out = HeldOut(y, with_ties(outputs, fitted["_tie"]), weight)
+        held_out = HeldOut(y, merge_ties(outputs, fitted["_tie"]), weight)
         first = is_positive_first(self.pos_label, fitted["classes_"])
         loss, threshold, calibrator = self._loss(held_out, fitted["fit_weight_"], first)
         self._set_fitted(threshold_=threshold, calibrator_=calibrator, **fitted)

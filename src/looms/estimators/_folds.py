@@ -17,7 +17,7 @@ from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 
-from looms._checks import some_of
+from looms._checks import take_rows
 from looms._classes import class_factors
 from looms._scores import number_scores
 from looms._typing import AnyArray, Array, Matrix
@@ -349,7 +349,7 @@ def _model_without(
             rows_at(X, rest, pairwise),
             y[rest],
             sample_weight=own_weight,
-            groups=some_of(groups, rest),
+            groups=take_rows(groups, rest),
         )
 
 

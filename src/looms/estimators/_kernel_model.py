@@ -14,7 +14,7 @@ from looms._checks import check_count
 from looms._classes import rounding
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, as_blocks, rows_in_memory
+from looms.blocks import RowBlocks, blocks_of, rows_in_memory
 from looms.estimators._certificate import Certificate, certified
 from looms.estimators._folds import refits_of
 from looms.estimators._scored import ScoredModel
@@ -45,7 +45,7 @@ def fitted_model(
     fit_weight[train] = fits[0].loo.sample_weight
     loo = np.empty(y.shape)
     if len(others):
-        rest = as_blocks(X).rows(others)
+        rest = blocks_of(X).rows(others)
         loo[others] = np.sum([one.outputs(rest, X) for one in members], axis=0)
     held_out = loo.copy()
     loo[train] = sum(w * fit.loo.outputs for w, fit in zip(shares, fits, strict=True))
@@ -239,7 +239,7 @@ class KernelModel(ScoredModel):
         nested = evaluated._nested if chosen else None
         left_out, units, residuals = self._models_of(nested)
         residuals = residuals.reshape(shape)
-        new = as_blocks(X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X)
+        new = blocks_of(X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X)
 
         def outputs() -> Iterator[tuple[slice, Array]]:
             for rows in left_out.parts(new.shape[0]):
@@ -293,7 +293,7 @@ class KernelModel(ScoredModel):
         nested = scores._nested
         if scores is self._own_scores and self._has_rows:
             left_out, units = self.left_out(), self._units_of_intervals
-            row = as_blocks(self._rows_of_fit()).rows(np.arange(1))
+            row = blocks_of(self._rows_of_fit()).rows(np.arange(1))
             with blas_threads(len(left_out.y)):
                 left_out.outputs(units)
                 left_out.at(

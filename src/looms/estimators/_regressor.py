@@ -10,12 +10,12 @@ from sklearn.utils import Tags
 from looms._checks import check_known
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms.blocks import as_blocks
+from looms.blocks import blocks_of
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.conformal._local_scale import LocalScale
 from looms.criteria import PRESS
-from looms.dask._blocks import in_blocks
+from looms.dask._blocks import blocks_and_arrays
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit
@@ -195,7 +195,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         ends = np.empty((X.shape[0], *r.shape[1:], 2))
         if method == "scaled":
             for rows, F in blocks:
-                some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
+                some = blocks_of(X).rows(np.arange(rows.start, rows.stop))
                 scales = self._scales(some, F.shape)
                 ends[rows] = jackknife_plus(r, F, confidence_level, rounding_error=error, **scales)
             return ends
@@ -253,7 +253,7 @@ class Regressor(ScoredRegressor, SelectingModel):
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
-        X, y, sample_weight = in_blocks(X, y, sample_weight)
+        X, y, sample_weight = blocks_and_arrays(X, y, sample_weight)
         y = as_targets(y, classes=False)
         check_numbers(y, "KernelClassifier")
         options = {"multi_output": True, "y_numeric": True, **options}

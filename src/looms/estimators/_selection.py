@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from looms._classes import class_factors, class_indices, with_ties
+from looms._classes import class_factors, class_indices, merge_ties
 from looms._scores import class_baselines
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
@@ -66,7 +66,7 @@ class TunedInFolds:
         """From models in the order of the folds."""
 
         def tied(f: Array, tie: float) -> Array:
-            return with_ties(f, tie) if rows.classes else f
+            return merge_ties(f, tie) if rows.classes else f
 
         outputs = predicted_without(
             models, outer, rows, lambda one, X: tied(one._outputs(X), one._tie)

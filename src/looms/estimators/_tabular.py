@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import as_table, check_known, without_index
+from looms._checks import check_known, drop_index, readable_table
 from looms._classes import class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
@@ -331,7 +331,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight, marks)
         options = {"sample_weight": sample_weight, "groups": groups}
-        options = {name: without_index(values) for name, values in options.items()}
+        options = {name: drop_index(values) for name, values in options.items()}
         return preprocessor, matrix, y, options
 
     def _warn_of_features(self, matrix: Matrix) -> None:
@@ -351,7 +351,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
     def _prepared(self, X: Any) -> Any:
         """Rows as the model takes them; ColumnsWarning of values that no row of the fit has."""
         check_is_fitted(self)
-        X = as_table(X)
+        X = readable_table(X)
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples) to predict.")
         if self.preprocessor_ is None:

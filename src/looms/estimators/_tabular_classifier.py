@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import as_table, without_index
-from looms._classes import with_ties
+from looms._checks import drop_index, readable_table
+from looms._classes import merge_ties
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._candidates import CandidatesClassifier
@@ -213,7 +213,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began, X = time.perf_counter(), as_table(X)
+        began, X = time.perf_counter(), readable_table(X)
         preprocessor, matrix, y, options = self._fit_columns(X, y, sample_weight, groups)
         model = self._model().fit(matrix, np.asarray(y), **options)
         self._set_fitted(
@@ -310,11 +310,11 @@ class TabularClassifier(ScoredClassifier, Tabular):
         model : TabularClassifier
             A new model; this one does not change.
         """
-        X = as_table(X)
+        X = readable_table(X)
         if _num_samples(X) == 0:
             return self.without([], certify)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
-        weight = without_index(sample_weight)
+        weight = drop_index(sample_weight)
         model = self._fitted.with_rows(self._prepared(X), self._as_known(y), weight, certify)
         return self._of(model)
 
@@ -369,4 +369,4 @@ class TabularClassifier(ScoredClassifier, Tabular):
         return self.model_._scored(nested)
 
     def _held_out_values(self, X: Any) -> Array:
-        return with_ties(self._outputs_on(X), self.model_._tie)
+        return merge_ties(self._outputs_on(X), self.model_._tie)

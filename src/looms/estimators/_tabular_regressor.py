@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_random_state, gen_batches, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import as_table, check_known, one_or_many, without_index
+from looms._checks import check_known, drop_index, ensure_list, readable_table
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import (
     intervals_of_ends,
@@ -188,7 +188,7 @@ n_features_in_, feature_names_in_
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began, X = time.perf_counter(), as_table(X)
+        began, X = time.perf_counter(), readable_table(X)
         preprocessor, matrix, y, options = self._fit_columns(X, y, sample_weight, groups)
         model, targets = self._model(), _numbers(y)
         weight = checked_sample_weight(sample_weight, len(targets))
@@ -267,7 +267,7 @@ n_features_in_, feature_names_in_
         ValueError
             If the transform does not admit the targets, or they are below the range of the fit.
         """
-        X = as_table(X)
+        X = readable_table(X)
         if _num_samples(X) == 0:
             return self.without([], certify)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
@@ -278,7 +278,7 @@ n_features_in_, feature_names_in_
                 f"smallest of which is {y.min():.3g}: fit anew to all rows."
             )
         z = self._transform.forward(y)
-        return self._of(self.model_.with_rows(X, z, without_index(sample_weight), certify))
+        return self._of(self.model_.with_rows(X, z, drop_index(sample_weight), certify))
 
     def predict_interval(
         self, X: Any, confidence_level: float = 0.9, method: str = "plus"
@@ -406,7 +406,7 @@ n_features_in_, feature_names_in_
         """Transforms to compare; ValueError for one that does not admit all targets."""
         own = y[weight > 0]
         admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(own)]
-        names = list(dict.fromkeys(one_or_many(self.target)))
+        names = list(dict.fromkeys(ensure_list(self.target)))
         if names == ["auto"]:
             if y.ndim > 1:
                 return ["none"]

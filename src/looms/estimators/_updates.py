@@ -21,7 +21,7 @@ from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import rows_in_memory
-from looms.dask._blocks import in_blocks
+from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._certificate import Certificate, certified_together
 from looms.estimators._kernel_model import (
@@ -240,7 +240,7 @@ class UpdatableModel(KernelModel):
                 "of rows: fit it anew to all rows with their groups."
             )
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
-        X, y, sample_weight = in_blocks(X, y, sample_weight)
+        X, y, sample_weight = blocks_and_arrays(X, y, sample_weight)
         data = rows_in_memory(X), y, sample_weight
         if _num_samples(data[0]) == 0:
             return self.without([], certify)

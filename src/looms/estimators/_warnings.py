@@ -18,7 +18,7 @@ import sklearn
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from looms._checks import as_they_are, remark_on_order
+from looms._checks import label_array, remark_on_order
 from looms._classes import class_indices
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
@@ -33,7 +33,7 @@ from looms.selection._candidates import Choice, bounds_to_tell
 from looms.selection._tuning import BoundMet
 from looms.tables._leakage import LeakingColumn, leakage_remarks
 from looms.tables._unseen import UnseenValues
-from looms.threshold import AtLeast, as_rule
+from looms.threshold import AtLeast, threshold_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
 _SCALES = 100.0
@@ -315,7 +315,7 @@ def warn_of_order(cv: Any = None, **arguments: Any) -> None:
 
 def warn_of_groups(X: Any, groups: Any) -> None:
     """ColumnsWarning of a column that holds the groups."""
-    labels = as_they_are(groups).astype(object)
+    labels = label_array(groups).astype(object)
     for name, column in X.items() if hasattr(X, "iloc") else ():
         if str(column.iloc[0]) != str(labels[0]) or column.isna().any():
             continue
@@ -446,7 +446,7 @@ def warn_of_one_class(model: Any, classes: Any, loo: HeldOut, threshold: float |
 
 def warn_of_missed_precision(threshold: Any, loss: float) -> None:
     """Warn if no threshold reaches the required precision."""
-    rule = None if isinstance(threshold, Real) else as_rule(threshold)
+    rule = None if isinstance(threshold, Real) else threshold_rule(threshold)
     if isinstance(rule, AtLeast) and rule.rate == "precision" and loss >= 1.0:
         warn(
             f"No threshold reaches a leave-one-out precision of {rule.least:g}; the "

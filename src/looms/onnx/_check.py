@@ -51,9 +51,9 @@ def check_graph(operator: Any, container: Any) -> None:
     raw = container.get_options(model, {}).get("raw_scores", False)
     rows, of_table = _rows(fitted), getattr(model, "preprocessor_", None)
     with _comparing():
-        for one in fitted.members_:
-            if isinstance(one, EstimatorMember):
-                _check_candidate(one, rows, kind, opset)
+        for member in fitted.members_:
+            if isinstance(member, EstimatorMember):
+                _check_candidate(member, rows, kind, opset)
         rows = rows if of_table is None else unprepared(of_table, rows)
         _check_model(model, rows, kind, opset, raw)
 
@@ -75,9 +75,14 @@ def _rows(fitted: Any) -> Array:
     if fitted.X_fit_ is None:
         return rng.normal(size=(2 * ROWS, fitted.n_features_in_))
     n = fitted.X_fit_.shape[0]
-    own = dense(fitted.X_fit_[np.unique(np.linspace(0, n - 1, ROWS).astype(int))])
-    others = own[rng.integers(len(own), size=len(own))]
-    return np.vstack([own, own + rng.uniform(size=(len(own), 1)) * (others - own)])
+    fitted_rows = dense(fitted.X_fit_[np.unique(np.linspace(0, n - 1, ROWS).astype(int))])
+    neighbors = fitted_rows[rng.integers(len(fitted_rows), size=len(fitted_rows))]
+    return np.vstack(
+        [
+            fitted_rows,
+            fitted_rows + rng.uniform(size=(len(fitted_rows), 1)) * (neighbors - fitted_rows),
+        ]
+    )
 
 
 def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any) -> None:
@@ -87,7 +92,7 @@ def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any
             f"{name} has no ONNX form as a candidate, since it gives no probabilities: take "
             "sklearn.calibration.CalibratedClassifierCV of it, or leave it out."
         )
-    rows = _of_kind(rows, kind)
+    rows = _rows_of_kind(rows, kind)
     expected = member.values(rows.astype(np.float64))
     try:
         (values,) = _results(Candidate(member), rows, kind, opset, {})
@@ -105,7 +110,7 @@ def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any
 
 
 def _check_model(model: Any, rows: Array, kind: Any, opset: Any, raw: bool) -> None:
-    rows = _of_kind(rows, kind)
+    rows = _rows_of_kind(rows, kind)
     options = {"zipmap": False, "raw_scores": raw} if is_classifier(model) else {}
     results, rows = _results(model, rows, kind, opset, options), rows.astype(np.float64)
     other_classes = False
@@ -129,7 +134,7 @@ def _check_model(model: Any, rows: Array, kind: Any, opset: Any, raw: bool) -> N
         )
 
 
-def _of_kind(rows: Array, kind: Any) -> AnyArray:
+def _rows_of_kind(rows: Array, kind: Any) -> AnyArray:
     types = require("skl2onnx.common.data_types", "ONNX", extra="onnx")
     return rows.astype(np.float64 if kind is types.DoubleTensorType else np.float32)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from looms._checks import as_they_are
+from looms._checks import label_array
 from looms._typing import AnyArray, Array, Matrix
 from looms._version import __version__
 from looms._words import count, row_name
@@ -180,16 +180,16 @@ class Facts:
 
     def _check_rows(self) -> None:
         """Refuse rows or targets other than those of the fit, or in another order."""
-        firsts, X, known = {}, self.X, self.model.rows
+        firsts, X, fitted = {}, self.X, self.model.rows
         if self.y is not None:
-            firsts["y"] = _first_unlike(np.asarray(self.y), self.model.whole._y_of_fit)
+            firsts["y"] = _first_difference(np.asarray(self.y), self.model.whole._y_of_fit)
         before = [step for _, step in parts_of(self.estimator).steps]
         # Of others fit_transform may differ from transform.
         prepares = all(isinstance(step, TablePreprocessor) for step in before)
-        if X is not None and known is not None and prepares and getattr(X, "ndim", 2) == 2:
+        if X is not None and fitted is not None and prepares and getattr(X, "ndim", 2) == 2:
             for step in before:
                 X = matrix_of(step, X)
-            firsts["X"] = _first_unlike(rows_in_memory(X), known)
+            firsts["X"] = _first_difference(rows_in_memory(X), fitted)
         for name, row in firsts.items():
             if row is not None:
                 where = row_name(getattr(self, name), row)
@@ -220,8 +220,8 @@ class Facts:
         if self._index is None:
             return "Rows are numbered from 0, in the order of training."
         name = self._index.name
-        by = "as in the index" if name is None else f"by their {clean(name)}"
-        return f"Rows are called {by}."
+        how = "as in the index" if name is None else f"by their {clean(name)}"
+        return f"Rows are called {how}."
 
     @property
     def _index(self) -> Any:
@@ -241,9 +241,9 @@ class Facts:
     def held_steps(self) -> list[str]:
         """Names of the steps before the model that saw the rows that are scored, too."""
         whole = self.model.whole
-        anew = whole.preprocessor_ if whole._columns_anew else None
+        fitted_anew = whole.preprocessor_ if whole._columns_anew else None
         steps = parts_of(self.estimator).steps
-        return [clean(name) for name, step in steps if step is not anew]
+        return [clean(name) for name, step in steps if step is not fitted_anew]
 
     @cached_property
     def importance(self) -> ImportanceDisplay | None:
@@ -266,7 +266,7 @@ class Facts:
         model, groups = self.model, self.groups
         if not (self.few and model.closed):
             return None
-        labels = model.units.clusters if groups is None else as_they_are(groups)
+        labels = model.units.clusters if groups is None else label_array(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
             return None
         criterion = chosen_criterion(model.closed.fitted)
@@ -287,9 +287,9 @@ class Facts:
     def certified(self) -> Certificate | None:
         """Comparison with refits; None without kernels, or for many samples unless made before."""
         model = self.model
-        made: Certificate | None = getattr(model.fitted, "certificate_", None)
-        if made or model.rows is None or not model.members:
-            return made
+        certificate: Certificate | None = getattr(model.fitted, "certificate_", None)
+        if certificate or model.rows is None or not model.members:
+            return certificate
         cheap = model.fitted._cost_of_refit <= MOST_DELETIONS**3
         return copy(model.fitted).certify() if cheap else None
 
@@ -420,15 +420,15 @@ class Facts:
         return {"n_rows": len(self.certified.rows), **values}
 
 
-def _first_unlike(given: Any, fitted: AnyArray | Matrix) -> int | None:
+def _first_difference(given: Any, fitted: AnyArray | Matrix) -> int | None:
     """The first row that differs from that of the fit by more than rounding; None for none."""
     if fitted.ndim == 1 and given.shape == (len(fitted), 1):
         given = np.ravel(given)
     if given.shape != fitted.shape:
         return 0
     if fitted.dtype.kind != "f":  # labels
-        unlike = np.asarray(given, dtype=object) != fitted.astype(object)
-        rows = np.flatnonzero(unlike)
+        differs = np.asarray(given, dtype=object) != fitted.astype(object)
+        rows = np.flatnonzero(differs)
     elif issparse(fitted):
         away = abs(csr_array(given) - fitted)
         largest = abs(fitted).max(axis=0).toarray().ravel()
@@ -436,8 +436,8 @@ def _first_unlike(given: Any, fitted: AnyArray | Matrix) -> int | None:
         rows = np.unique(places.row[places.data > _ROUNDING * largest[places.col]])
     else:
         away = np.abs(np.asarray(given, dtype=float) - fitted)
-        unlike = away > _ROUNDING * np.abs(fitted).max(axis=0)
-        rows = np.flatnonzero(unlike.reshape(len(unlike), -1).any(axis=1))
+        differs = away > _ROUNDING * np.abs(fitted).max(axis=0)
+        rows = np.flatnonzero(differs.reshape(len(differs), -1).any(axis=1))
     return int(rows[0]) if len(rows) else None
 
 

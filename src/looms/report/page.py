@@ -40,13 +40,13 @@ from looms.report.text import (
     day,
     escaped,
     heading,
-    in_words,
     number,
     percent,
     plainly,
     plus_minus,
     score,
     sentence,
+    unit_words,
 )
 
 if TYPE_CHECKING:
@@ -224,10 +224,10 @@ def card(
     written = rendered("card.md", Facts(estimator, X, y, groups, assessment, title, notes))
     _, *parts = re.split(r"^# (.+)\n", written, flags=re.MULTILINE)
     texts = (re.sub(r"\n{3,}", "\n\n", part.strip()) for part in parts[1::2])
-    made: Card = cards.Card(estimator, model_diagram=False)
-    made.add(**dict(zip(parts[::2], texts, strict=True)))
-    made.delete("Model description/Training Procedure/Model Plot")
-    return made
+    card_made: Card = cards.Card(estimator, model_diagram=False)
+    card_made.add(**dict(zip(parts[::2], texts, strict=True)))
+    card_made.delete("Model description/Training Procedure/Model Plot")
+    return card_made
 
 
 def rendered(template: str, facts: Facts, **more: Any) -> str:
@@ -255,7 +255,7 @@ def _template(name: str) -> Any:
         day,
         escaped,
         heading,
-        in_words,
+        unit_words,
         number,
         percent,
         plainly,
@@ -285,17 +285,19 @@ def displays_of(facts: Facts) -> dict[str, Display]:
             shown["history"] = history
     if facts.assessment is not None:
         assessed, key = report["assessment"]["scores"], report["headline"]["key"]
-        own = [one["key"] for one in assessed if one["loo"] is not None]
-        if own:
-            key = key if key in own else own[0]
+        names_with_loo = [row["key"] for row in assessed if row["loo"] is not None]
+        if names_with_loo:
+            key = key if key in names_with_loo else names_with_loo[0]
             shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
     if model.classification:
         # By the model of the facts, which knows these outputs.
         shown["roc"] = RocDisplay.compute(model.fitted)
         shown["precision"] = PrecisionRecallDisplay.compute(model.fitted)
         if facts.probabilities is not None:
-            known = facts.probabilities
-            shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=known)
+            probabilities = facts.probabilities
+            shown["reliability"] = ReliabilityDisplay.compute(
+                estimator, probabilities=probabilities
+            )
     else:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
     columns = facts.importance

@@ -130,7 +130,7 @@ def words(name: str) -> str:
     return name.lower().replace("_", " ")
 
 
-def in_words(unit: str) -> str:
+def unit_words(unit: str) -> str:
     """What is held out at a time, as `Units.unit` has it, as people call it."""
     return {"sample": "row", "window": "window of time"}.get(unit, unit)
 

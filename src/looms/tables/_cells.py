@@ -1,7 +1,7 @@
 """Cells of columns with text: as they are written in a file, or typed.
 
 A cell means what it tells by itself, and by what the fit decided of its column: nothing here looks
-at other rows, but `Cells.all_numbers`, by which the fit decides.
+at other rows, but `Cells.holds_only_numbers`, by which the fit decides.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ class Cells:
             return nulls
         return self.codes < 0 if str in self.types else self.column.isna().to_numpy()
 
-    def by_cell(self, values: Any, dtype: Any = float) -> AnyArray:
+    def cell_values(self, values: Any, dtype: Any = float) -> AnyArray:
         """(n,) values of the cells from those of the different cells, NaN for a gap."""
         out = np.empty(len(values) + 1, dtype=dtype)
         out[:-1], out[-1] = values, np.nan
@@ -279,7 +279,7 @@ class Cells:
             return np.asarray(self.column.to_numpy(dtype=float, na_value=np.nan))
         if (marks, strict) not in self._numbers:
             each = [number_of(cell, marks, strict=strict) for cell in self.different]
-            self._numbers[marks, strict] = self.by_cell(each)
+            self._numbers[marks, strict] = self.cell_values(each)
         return self._numbers[marks, strict]
 
     def _plain_numbers(self, decimal: str) -> AnyArray | None:
@@ -316,7 +316,7 @@ class Cells:
             compute.mean(compute.match_substring_regex(self._arrow, NUMBER[decimal])).as_py() or 0.0
         )
 
-    def all_numbers(self, decimal: str) -> bool:
+    def holds_only_numbers(self, decimal: str) -> bool:
         """True if all cells are such numbers."""
         if self.written:  # most columns of text begin with a word
             first = self._arrow.drop_null().slice(0, 8).to_pylist()

@@ -66,7 +66,7 @@ def days_of_times(times: pd.Series) -> AnyArray:
     if hasattr(times.array, "__arrow_array__"):  # whose far dates pandas 2 turns to nanoseconds
         times = times.array.__arrow_array__().to_pandas(date_as_object=False)
     utc = pandas.to_datetime(times, utc=True).dt.tz_localize(None).to_numpy().astype("M8[us]")
-    return np.where(np.isnat(utc), np.nan, _in_days(utc.astype(np.int64)))
+    return np.where(np.isnat(utc), np.nan, _days(utc.astype(np.int64)))
 
 
 def times_of(days: AnyArray) -> AnyArray:
@@ -76,7 +76,7 @@ def times_of(days: AnyArray) -> AnyArray:
     return times
 
 
-def _in_days(microseconds: Any) -> Any:
+def _days(microseconds: Any) -> Any:
     """Days of whole numbers of microseconds, the same for one and for an array."""
     days = microseconds // _DAY
     return days + (microseconds - days * _DAY) / _DAY
@@ -132,4 +132,4 @@ def _days_by(text: str, form: str | None) -> float:
     except ValueError:
         return math.nan
     since = when.replace(tzinfo=None) - _EPOCH - (when.utcoffset() or timedelta(0))
-    return float(_in_days(since // timedelta(microseconds=1)))
+    return float(_days(since // timedelta(microseconds=1)))

@@ -123,7 +123,7 @@ def read_column(
     if known is not None:
         if known in CATEGORIES:
             return _texts(cells or Cells(_series(column)), (known,))
-        return _floats(as_floats(column, name, known, marks, cells), known, cells, marks)
+        return _floats(floats_of(column, name, known, marks, cells), known, cells, marks)
     if cells is None:
         return _read_typed(column, name)
     categorical = require("pandas", "A table of mixed columns").CategoricalDtype
@@ -132,8 +132,8 @@ def read_column(
     sign = None
     if cells.written or not cells.are_text:
         sign = _sign(cells, marks)
-        if sign is None and not cells.missing.all() and _all_numbers(cells, marks):
-            floats = as_floats(column, name, "number", marks, cells)
+        if sign is None and not cells.missing.all() and _only_numbers(cells, marks):
+            floats = floats_of(column, name, "number", marks, cells)
             doubt = _doubt(cells) if marks == POINT else None
             return _floats(floats, "number", cells, marks)._replace(sign=doubt)
     if _is_truth(cells):
@@ -150,7 +150,7 @@ def _read_typed(column: Column, name: object) -> Read:
     of_type = column.dtype.kind
     if of_type == "b":
         return _texts(Cells(_series(column)), ("truth",))
-    floats = as_floats(column, name, "date" if of_type == "M" else "number")
+    floats = floats_of(column, name, "date" if of_type == "M" else "number")
     if of_type in "iu" and (np.abs(floats) >= EXACT).any():
         cells = Cells(_series(column))
         if rounded := cells.first(is_rounded):
@@ -162,13 +162,13 @@ def _series(column: Column) -> pd.Series:
     return require("pandas", "A table of mixed columns").Series(column)
 
 
-def _all_numbers(cells: Cells, marks: Marks) -> bool:
+def _only_numbers(cells: Cells, marks: Marks) -> bool:
     return not (np.isnan(cells.numbers(marks, strict=True)) & ~cells.missing).any()
 
 
 def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
     """Why a column of what looks like numbers is none; None for others."""
-    if not any(map(cells.all_numbers, ".,")):
+    if not any(map(cells.holds_only_numbers, ".,")):
         return None
     if code := cells.first_code():
         return "code", *code
@@ -183,7 +183,7 @@ def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
 
 def _doubt(cells: Cells) -> tuple[str, int, str] | None:
     """The first number whose point may separate thousands or be a decimal mark."""
-    point = cells.first_with(".") if all(map(cells.all_numbers, ".,")) else None
+    point = cells.first_with(".") if all(map(cells.holds_only_numbers, ".,")) else None
     return ("doubt", *point) if point else None
 
 
@@ -210,7 +210,7 @@ def _dates(cells: Cells) -> list[tuple[Kind, AnyArray]]:
             if np.isnan(days).any():
                 break
         else:
-            kinds.setdefault(days.tobytes(), (kind, cells.by_cell(days)))
+            kinds.setdefault(days.tobytes(), (kind, cells.cell_values(days)))
     return list(kinds.values())
 
 
@@ -237,14 +237,14 @@ def _floats(floats: AnyArray, kind: Kind, cells: Cells | None = None, marks: Mar
 
 
 def _texts(cells: Cells, kinds: tuple[Kind, ...], sign: tuple[str, int, str] | None = None) -> Read:
-    each = [_as_text(cell, kinds[0]) for cell in cells.different]
+    each = [_cell_text(cell, kinds[0]) for cell in cells.different]
     place: dict[str, int] = {}
     codes = np.array([place.setdefault(text, len(place)) for text in each] + [-1])[cells.codes]
     varies = len(codes) > 0 and bool((codes != codes[0]).any())
-    return Read(kinds, cells.by_cell(each, object), codes, varies, sign, tuple(cells.gaps))
+    return Read(kinds, cells.cell_values(each, object), codes, varies, sign, tuple(cells.gaps))
 
 
-def _as_text(cell: object, kind: str) -> str:
+def _cell_text(cell: object, kind: str) -> str:
     text = text_of(cell)
     return TRUTH.get(text.casefold(), text) if kind == "truth" else text
 
@@ -252,17 +252,17 @@ def _as_text(cell: object, kind: str) -> str:
 def converted(column: Column, name: object, kind: str, marks: Marks = POINT) -> AnyArray:
     """Cells as texts of a category, floats of any other kind; NaN for gaps."""
     if kind not in CATEGORIES:
-        return as_floats(column, name, kind, marks)
+        return floats_of(column, name, kind, marks)
     cells = cells_of(column, name) or Cells(_series(column))
-    return cells.by_cell([_as_text(cell, kind) for cell in cells.different], object)
+    return cells.cell_values([_cell_text(cell, kind) for cell in cells.different], object)
 
 
-def as_text(column: pd.Series) -> AnyArray:
+def texts_of(column: pd.Series) -> AnyArray:
     """Cells as text, as `text_of` has it, the same whichever types a file gave them."""
     return converted(column, None, "category")
 
 
-def as_floats(
+def floats_of(
     column: Column, name: object, kind: str, marks: Marks = POINT, cells: Cells | None = None
 ) -> AnyArray:
     """Numbers, or days since 1970; NaN for a gap."""
@@ -286,7 +286,7 @@ def as_floats(
 
 
 def _days(cells: Cells, kind: str) -> AnyArray:
-    return cells.by_cell(days_of(cells.different, kind))
+    return cells.cell_values(days_of(cells.different, kind))
 
 
 def _check_floats(

@@ -34,9 +34,9 @@ from looms.tables._kinds import Kind
 from looms.tables._remarks import (
     SERIOUS,
     Remark,
+    column_remarks,
     is_called_identifier,
     remark_on_identifiers,
-    remarks_on,
     sentence,
     tells_rows_apart,
 )
@@ -268,7 +268,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         self._set_columns(X.shape[1], names)
         self.kinds_ = decided.only(kept)
-        self._found = [tuple(each) for each in remarks_on(columns, read, unlike, decided)]
+        self._found = [tuple(each) for each in column_remarks(columns, read, unlike, decided)]
         parts = self._joined({name: read[name].values for name in kept}, X.shape[0])
         self._fit_numbers(parts.numbers)
         self._fit_categories(parts.texts)
@@ -407,13 +407,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         state = dict(super().__getstate__())
         held = {name: state.pop(name) for name in _HELD & state.keys()}
-        text = json.dumps(held, default=_plain)
+        text = json.dumps(held, default=_json_encoded)
         return state | {"_columns": np.frombuffer(text.encode(), np.uint8)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         held = json.loads(bytes(state.get("_columns", b"{}")))
         state = {name: value for name, value in state.items() if name != "_columns"}
-        super().__setstate__(state | {name: _made(name, value) for name, value in held.items()})
+        super().__setstate__(
+            state | {name: _json_decoded(name, value) for name, value in held.items()}
+        )
 
     def __sklearn_tags__(self) -> Any:
         """Tags of a transformer of tables with text and gaps, or of sparse matrices."""
@@ -427,14 +429,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 _HELD = {"decimal", "kinds", "kinds_", "ranges_", "feature_names_in_", "_found", "_values", "_rare"}
 
 
-def _plain(value: Any) -> Any:
+def _json_encoded(value: Any) -> Any:
     """Columns and names as JSON has them."""
     if isinstance(value, Columns):
         return [dict(value), value.decimal, value.thousands]
     return dict(value) if isinstance(value, Mapping) else value.tolist()
 
 
-def _made(name: str, value: Any) -> Any:
+def _json_decoded(name: str, value: Any) -> Any:
     """The attribute that JSON held."""
     if name == "feature_names_in_":
         return np.array(value, dtype=object)

@@ -82,15 +82,15 @@ def sentence(remark: Remark, advice: Mapping[str, str] = ADVICE) -> str:
     return remark.text + advice.get(remark.topic, "")
 
 
-def remarks_on(
+def column_remarks(
     columns: Mapping[str, Column], read: Mapping[str, Read], unlike: list[str], decided: Columns
 ) -> Iterator[Remark]:
     """Remarks on the columns of a table, as they were given, read and decided.
 
     Those of ``unlike``, which tell rows apart, are dropped.
     """
-    yield from _on_signs(columns, read)
-    yield from _on_marks(columns, read, decided)
+    yield from _sign_remarks(columns, read)
+    yield from _mark_remarks(columns, read, decided)
     gaps = {spelled: None for of in read.values() for spelled in of.gaps}
     if gaps:
         names = [name for name, of in read.items() if of.gaps]
@@ -98,9 +98,9 @@ def remarks_on(
         yield Remark("gaps", names, f"{listed(gaps)} {are}, in {listed(names)}")
     kept = {name: of for name, of in read.items() if of.varies and name not in unlike}
     plain = {name: of for name, of in kept.items() if of.sign is None}
-    broken = [*_words_among(columns, plain, "number", partial(_number_like, decided.marks))]
+    broken = [*_word_remarks(columns, plain, "number", partial(_number_like, decided.marks))]
     rest = {name: of for name, of in plain.items() if not any(name in r.columns for r in broken)}
-    broken += [*_numbers_as_text(rest), *_words_among(columns, rest, "date", date_like)]
+    broken += [*_written_number_remarks(rest), *_word_remarks(columns, rest, "date", date_like)]
     yield from broken
     constant = [n for n, of in read.items() if n not in unlike and not of.varies]
     if constant:
@@ -124,10 +124,10 @@ def remarks_on(
     certain = {name: of for name, of in kept.items() if len(of.kinds) == 1}
     yield from date_remarks({name: of.kind for name, of in certain.items()})
     known = {*short, *(name for remark in broken for name in remark.columns)}
-    yield from _on_repeats({name: of for name, of in certain.items() if name not in known})
+    yield from _repeat_remarks({name: of for name, of in certain.items() if name not in known})
 
 
-def _on_signs(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
+def _sign_remarks(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns that look like numbers and are none: codes, identifiers, unclear marks."""
     whys = {
         "code": "is a code",
@@ -144,7 +144,7 @@ def _on_signs(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterat
             yield Remark("codes" if topic == "code" else "words", [*signs], text)
 
 
-def _on_marks(
+def _mark_remarks(
     columns: Mapping[str, Column], read: Mapping[str, Read], decided: Columns
 ) -> Iterator[Remark]:
     """The decimal comma, and columns of numbers all of whose points may be something else."""
@@ -178,7 +178,7 @@ def _is_of_short_years(of: Read) -> bool:
     return sum(_SHORT_YEAR.fullmatch(each) is not None for each in texts) > len(texts) / 2
 
 
-def _words_among(
+def _word_remarks(
     columns: Mapping[str, Column],
     read: Mapping[str, Read],
     kind: str,
@@ -222,7 +222,7 @@ def _number_like(marks: Marks, texts: AnyArray) -> AnyArray:
     return np.asarray(numbers if 2 * numbers.sum() > like.sum() else like)
 
 
-def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
+def _written_number_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns of text all of whose cells are numbers to a person, and no codes.
 
     Most are like 0,5 or 12 %, or they are many values, most of them with decimals.
@@ -249,7 +249,7 @@ def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
         )
 
 
-def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
+def _repeat_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
     """Remarks on identifiers of rows, and of what rows belong together by."""
     alike, repeated = [], []
     for name, of in read.items():
@@ -263,7 +263,7 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
         elif (
             len(n_of) > (_FEW_PERSONS if _PERSON.fullmatch(name) else _FEW_VALUES)
             and n_of[n_of > 1].sum() > len(codes) / 2
-            and (of.kind in CATEGORIES or is_called_identifier(name) or _in_blocks(codes))
+            and (of.kind in CATEGORIES or is_called_identifier(name) or _is_contiguous(codes))
         ):
             repeated.append(name)
     if alike:
@@ -328,6 +328,6 @@ def _codes(of: Read) -> AnyArray | None:
     return codes
 
 
-def _in_blocks(codes: AnyArray) -> bool:
+def _is_contiguous(codes: AnyArray) -> bool:
     """True if the rows with each value follow one another, like the visits of each patient."""
     return bool(1 + (np.diff(codes) != 0).sum() == len(np.unique(codes)))

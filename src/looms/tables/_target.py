@@ -15,7 +15,7 @@ from looms._typing import AnyArray
 from looms._words import row_name
 from looms.tables._cells import POINT, Cells, Marks, is_written, marks_of, spelling_in
 from looms.tables._frames import Column
-from looms.tables._kinds import as_text, cells_of, read_column
+from looms.tables._kinds import cells_of, read_column, texts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,23 +211,23 @@ def written_target(
     elif known is None:
         values = labels_of(column, marks)
     else:
-        values = in_classes(column, known)
+        values = matched_classes(column, known)
     return type(column)(values, index=column.index, name=column.name)
 
 
-def in_classes(column: Column, classes: AnyArray) -> list[Any]:
+def matched_classes(column: Column, classes: AnyArray) -> list[Any]:
     """Class of each label, in whichever spelling; a label of no class stays text."""
     place = dict(zip(text(classes), classes, strict=True))
-    labels = labels_among(column, np.array([*place], dtype=object))
+    labels = matched_labels(column, np.array([*place], dtype=object))
     return [place.get(label, label) for label in labels]
 
 
 def text(values: Column) -> AnyArray:
     """Labels as text, so that labels of files and of models can be compared."""
-    return as_text(require("pandas", "Reading tables").Series(values))
+    return texts_of(require("pandas", "Reading tables").Series(values))
 
 
-def labels_among(values: Column, classes: AnyArray) -> AnyArray:
+def matched_labels(values: Column, classes: AnyArray) -> AnyArray:
     """Labels as text, those that are another spelling of a class as the class is written."""
     known = set(classes.tolist())
     return np.array([spelling_in(label, known) for label in text(values)], dtype=object)

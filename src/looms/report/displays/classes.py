@@ -317,16 +317,16 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
 
     By default those of the model; None if it has none.
     """
-    own = getattr(model.fitted, "calibration", None)
-    anew = own is not None and not model.nested  # from a calibrator that did not see the sample
-    if calibration in (None, own) and not anew:
+    given = getattr(model.fitted, "calibration", None)
+    saw_the_samples = given is not None and not model.nested
+    if calibration in (None, given) and not saw_the_samples:
         rows, decisions = model.scores.rows, model.scores.decisions
         if decisions is None or decisions.probabilities is None:
             return None
         p = np.full((model.held_out.n_samples, len(model.classes)), 1.0 / len(model.classes))
         p[rows] = decisions.probabilities
         return p
-    return calibrated(model, calibration or str(own))
+    return calibrated(model, calibration or str(given))
 
 
 def calibrated(model: Model, calibration: str) -> Array:

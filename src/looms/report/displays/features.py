@@ -136,9 +136,9 @@ class ImportanceDisplay(ModelDisplay):
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
         shape = model.n_with_weight, fitted.n_features_in_
-        widths = [one.order_of_refits(shape) for one in model.members]
+        widths = [member.order_of_refits(shape) for member in model.members]
         on_landmarks = [
-            len(one.landmarks) ** 2 for one in model.members if one.landmarks is not None
+            len(member.landmarks) ** 2 for member in model.members if member.landmarks is not None
         ]
         width = _OF_OTHERS + sum(widths) + sum(on_landmarks) / _FLOPS
         affordable = _VALUES / (width * len(names))
