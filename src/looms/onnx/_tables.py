@@ -27,8 +27,8 @@ def check_columns(preprocessor: Any) -> None:
     if unsupported:
         raise ValueError(
             "A graph takes one tensor of numbers, but columns of the table hold text, categories "
-            f"or dates: {', '.join(map(repr, unsupported))}. Encode them as numbers before the fit, "
-            "leave them out, or save the model with looms.model_files.save_model."
+            f"or dates: {', '.join(map(repr, unsupported))}. Encode them as numbers before the "
+            "fit, leave them out, or save the model with looms.model_files.save_model."
         )
     if not preprocessor.kinds_:
         raise ValueError(

@@ -77,7 +77,7 @@ def times_of(days: AnyArray) -> AnyArray:
 
 
 def _days(microseconds: Any) -> Any:
-    """Days of whole numbers of microseconds, the same for one and for an array."""
+    """Days in microseconds, which are a whole number or an array of them."""
     days = microseconds // _DAY
     return days + (microseconds - days * _DAY) / _DAY
 
@@ -109,8 +109,8 @@ def _iso_text(text: str, kind: str, strict: bool) -> str:
 
 def _ordered(match: re.Match[str], first: str) -> str:
     """Date in ISO 8601 with the day, or the month, first; empty if there is no such date."""
-    one, mark, other, year, hour, minutes = match.groups()
-    day, month = (one, other) if first == "day" else (other, one)
+    number, mark, next_number, year, hour, minutes = match.groups()
+    day, month = (number, next_number) if first == "day" else (next_number, number)
     if (first == "month" and mark == ".") or not 1 <= int(month) <= 12:
         return ""
     return f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{minutes}" if hour else "")

@@ -88,9 +88,10 @@ def cells_of(column: Column, name: object) -> Cells | None:
         raise _wrong_type(name, "durations" if of_type == "m" else "complex numbers")
     if not may_hold_text(column):
         return None
-    cells, known = Cells(column), (str, bool, np.bool_, Real, Decimal, date, time, np.datetime64)
+    cells = Cells(column)
+    admitted = (str, bool, np.bool_, Real, Decimal, date, time, np.datetime64)
     for kind in cells.types:
-        if not (issubclass(kind, known) or hasattr(kind, "asfreq")):
+        if not (issubclass(kind, admitted) or hasattr(kind, "asfreq")):
             raise _wrong_type(name, f"values of the type {kind.__name__}")
     return cells
 
@@ -99,7 +100,7 @@ def read_column(
     column: Column,
     name: object,
     marks: Marks = POINT,
-    known: Kind | None = None,
+    given: Kind | None = None,
 ) -> Read:
     """Kind and values of a column of the fit, each cell converted once.
 
@@ -111,8 +112,8 @@ def read_column(
         Name for messages.
     marks : Marks
         How numbers are written in text.
-    known : str, optional
-        The kind, if it is known.
+    given : str, optional
+        The kind, if it need not be decided.
 
     Raises
     ------
@@ -120,10 +121,10 @@ def read_column(
         If the column holds something else, or infinite numbers.
     """
     cells = cells_of(column, name)
-    if known is not None:
-        if known in CATEGORIES:
-            return _texts(cells or Cells(_series(column)), (known,))
-        return _floats(floats_of(column, name, known, marks, cells), known, cells, marks)
+    if given is not None:
+        if given in CATEGORIES:
+            return _texts(cells or Cells(_series(column)), (given,))
+        return _floats(floats_of(column, name, given, marks, cells), given, cells, marks)
     if cells is None:
         return _read_typed(column, name)
     categorical = require("pandas", "A table of mixed columns").CategoricalDtype
@@ -205,8 +206,8 @@ def _dates(cells: Cells) -> list[tuple[Kind, AnyArray]]:
         return []
     kinds: dict[bytes, tuple[Kind, AnyArray]] = {}  # by the days that they read
     for kind in DATES:
-        for some in (different[:_FEW], different):  # the first often decide
-            days = days_of(some, kind, strict=True)
+        for tried in (different[:_FEW], different):  # the first often decide
+            days = days_of(tried, kind, strict=True)
             if np.isnan(days).any():
                 break
         else:
@@ -216,7 +217,7 @@ def _dates(cells: Cells) -> list[tuple[Kind, AnyArray]]:
 
 def date_like(texts: AnyArray) -> AnyArray:
     """(n,) whether each text is a date, if they are written as most are."""
-    if not any(may_be_date(each) for each in texts[:_MOST_ODD]):
+    if not any(may_be_date(text) for text in texts[:_MOST_ODD]):
         return np.zeros(len(texts), dtype=bool)
     read = [~np.isnan(days_of(texts.tolist(), kind, strict=True)) for kind in DATES]
     return max(read, key=np.count_nonzero)
@@ -237,11 +238,11 @@ def _floats(floats: AnyArray, kind: Kind, cells: Cells | None = None, marks: Mar
 
 
 def _texts(cells: Cells, kinds: tuple[Kind, ...], sign: tuple[str, int, str] | None = None) -> Read:
-    each = [_cell_text(cell, kinds[0]) for cell in cells.different]
+    texts = [_cell_text(cell, kinds[0]) for cell in cells.different]
     place: dict[str, int] = {}
-    codes = np.array([place.setdefault(text, len(place)) for text in each] + [-1])[cells.codes]
+    codes = np.array([place.setdefault(text, len(place)) for text in texts] + [-1])[cells.codes]
     varies = len(codes) > 0 and bool((codes != codes[0]).any())
-    return Read(kinds, cells.cell_values(each, object), codes, varies, sign, tuple(cells.gaps))
+    return Read(kinds, cells.cell_values(texts, object), codes, varies, sign, tuple(cells.gaps))
 
 
 def _cell_text(cell: object, kind: str) -> str:

@@ -121,11 +121,11 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
     like = number_like(labels)
     codes = n_values <= MOST_CLASSES and all(value.isdecimal() for value in labels[like])
     if like.sum() > len(labels) / 2 and not codes:
-        others, first = np.flatnonzero(~like), cell(0)
-        if len(others):
-            shown = ", ".join(map(cell, others[:3]))
-            are = "is" if len(others) == 1 else "are"
-            why = f"{len(others)} {are} not: {shown}{', ...' if len(others) > 3 else ''}"
+        odd, first = np.flatnonzero(~like), cell(0)
+        if len(odd):
+            shown = ", ".join(map(cell, odd[:3]))
+            are = "is" if len(odd) == 1 else "are"
+            why = f"{len(odd)} {are} not: {shown}{', ...' if len(odd) > 3 else ''}"
             cure = "correct them or remove their rows"
         elif all(value.isdecimal() for value in labels):
             why, cure = f"it is stored as text: {first}", "store it as numbers"
@@ -195,12 +195,15 @@ def _labels(column: Column, numeric: bool) -> AnyArray:
 
 
 def written_target(
-    column: pd.Series, classes: bool, marks: Marks | None = None, known: AnyArray | None = None
+    column: pd.Series,
+    classes: bool,
+    marks: Marks | None = None,
+    classes_of_fit: AnyArray | None = None,
 ) -> pd.Series:
     """Labels or numbers of cells as they are written, NaN for gaps.
 
-    ``marks`` are those of the table, by default those of the column; ``known`` are the classes of a
-    fit, by which labels are read.
+    ``marks`` are those of the table, by default those of the column. Labels are read by
+    ``classes_of_fit``, if these are given.
     """
     cells, marks = Cells(column), marks or marks_of([column], None)
     values: Any
@@ -208,10 +211,10 @@ def written_target(
         values = cells.numbers(marks) if cells.missing.any() else numbers(column, marks)
     elif cells.missing.any():
         values = text(column)
-    elif known is None:
+    elif classes_of_fit is None:
         values = labels_of(column, marks)
     else:
-        values = matched_classes(column, known)
+        values = matched_classes(column, classes_of_fit)
     return type(column)(values, index=column.index, name=column.name)
 
 
@@ -229,5 +232,5 @@ def text(values: Column) -> AnyArray:
 
 def matched_labels(values: Column, classes: AnyArray) -> AnyArray:
     """Labels as text, those that are another spelling of a class as the class is written."""
-    known = set(classes.tolist())
-    return np.array([spelling_in(label, known) for label in text(values)], dtype=object)
+    spellings = set(classes.tolist())
+    return np.array([spelling_in(label, spellings) for label in text(values)], dtype=object)

@@ -130,7 +130,7 @@ class UnseenValues:
         Each is read by itself; but where there are such, an unclear one may be another number.
         """
         columns = self._preprocessor.kinds_
-        other = other_mark(columns.decimal)
+        mark = other_mark(columns.decimal)
         numbers = [name for name, kind in columns.items() if kind == "number"]
         text = {}
         for name, column in zip(numbers, _pandas_columns(X, numbers), strict=False):
@@ -138,10 +138,9 @@ class UnseenValues:
                 text[name] = Cells(column)
         for name, cells in text.items() if self._other_mark is None else ():
             marks = columns.marks_of(name)
-            if cells.holds(other):
-                self._other_mark = (
-                    cells.first(partial(_needs_other_mark, marks)) or self._other_mark
-                )
+            if cells.holds(mark):
+                found = cells.first(partial(_needs_other_mark, marks))
+                self._other_mark = found or self._other_mark
         for name, cells in text.items() if self._other_mark and not self._unclear else ():
             if name not in columns.thousands and cells.holds(columns.decimal):
                 self._unclear = cells.first(may_be_grouped) or self._unclear
