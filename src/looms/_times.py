@@ -67,7 +67,9 @@ def exact_times(values: AnyArray) -> AnyArray | None:
 
 def plain_times(values: AnyArray | None, gap: Any) -> tuple[AnyArray | None, Any]:
     """Times and a gap that make the same windows, without fractions: in a smaller unit."""
-    times, gap, unit = None if values is None else exact_times(values), numpy_gap(gap), 1
+    times = None if values is None else exact_times(values)
+    gap = numpy_gap(gap)
+    unit = 1
     if times is not None and times.dtype == object:
         unit = math.lcm(*(time.denominator for time in times))
         times = exact_times(np.array([int(time * unit) for time in times], dtype=object))

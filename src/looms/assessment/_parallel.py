@@ -58,7 +58,8 @@ def run_splits(
     send: Send = partial(_run_on_joblib, backend, n_workers)
     in_company, alone = 2, 2
     if isinstance(backend, BACKENDS.get("dask", ())):
-        send, in_company, alone = partial(_run_on_dask, backend), 1, 1  # its scheduler tries too
+        send = partial(_run_on_dask, backend)
+        in_company = alone = 1  # its scheduler tries, too
     capped = PROCESS if n_workers > 1 else None
     run = partial(_run, capped=capped, caller=os.getpid(), config=get_config())
     shared = replace(experiment, splits=())  # which need not know of each other

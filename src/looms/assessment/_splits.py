@@ -202,7 +202,8 @@ def plan(
         raise ValueError(
             f'gap is for method="forward", where rows are in order of time, not for {method!r}.'
         )
-    n, least, default = len(np.asarray(y)), 2, _SPLITS
+    n = len(np.asarray(y))
+    least, default = 2, _SPLITS
     if method == "kfold":
         least = n_folds_of(test_size)
         default = max(_SPLITS // least, 1) * least

@@ -248,7 +248,8 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
             for i, fitted in zip(rows.tolist(), fits, strict=True):
                 without[i] = Sigmoid(*fitted).probability(f[i])
     else:
-        weights, remaining = np.repeat(weight[:, None], f.shape[1], axis=1), np.full(len(f), True)
+        weights = np.repeat(weight[:, None], f.shape[1], axis=1)
+        remaining = np.full(len(f), True)
         for i in range(len(f)):
             remaining[i] = False
             calibrator = fit(f[remaining].ravel(), y[remaining].ravel(), weights[remaining].ravel())

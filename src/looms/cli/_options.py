@@ -61,7 +61,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         if name not in groups:
             parameters.append(_option(name, hints[name], parameter.default, own_texts))
             continue
-        kinds, texts = get_type_hints(groups[name], include_extras=True), dict[str, str]()
+        kinds = get_type_hints(groups[name], include_extras=True)
+        texts = dict[str, str]()
         for kind in reversed(groups[name].__mro__):
             texts |= _help(kind)[1]
         parameters += [

@@ -266,7 +266,9 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
             labels = text(table.X[request.time])[first]
             groups = labels[number]
         order = np.argsort(times, kind="stable")
-        X, rows, target = X.iloc[order], rows[order], replace(target, y=target.y[order])
+        X = X.iloc[order]
+        rows = rows[order]
+        target = replace(target, y=target.y[order])
         groups, weight = take_rows(groups, order), take_rows(weight, order)
     prepared = Prepared(X, target, rows + 1, groups, weight, marks)
     if request.duplicates == "group":

@@ -208,7 +208,8 @@ def _options(metadata: Mapping[str, Any]) -> str:
 
 def option_text(name: str, value: Any) -> str:
     """An option and its value as they are given."""
-    option, values = f"--{name.replace('_', '-')}", value if isinstance(value, list) else [value]
+    option = f"--{name.replace('_', '-')}"
+    values = value if isinstance(value, list) else [value]
     if name in LISTS:
         values = [",".join(values)]
     return option if value is True else " ".join(f"{option} {shlex.quote(str(v))}" for v in values)
@@ -219,7 +220,9 @@ def show_tried(facts: Facts) -> None:
 
     The arrow is at the best, or at the largest weight of a stack.
     """
-    model, tried, wide = facts.model, candidates(facts.model), console().width >= WIDE
+    model = facts.model
+    tried = candidates(facts.model)
+    wide = console().width >= WIDE
     name, _, rule = model.loss
     loss = getattr(rule, "loss_name", name)
     method = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]

@@ -300,7 +300,8 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
 def show(diagnosis: Diagnosis) -> None:
     """Print the statistics as tables on stdout."""
     spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
-    fits, n, unit = spread.fits, len(diagnosis.subject.y), diagnosis.unit
+    fits, unit = spread.fits, diagnosis.unit
+    n = len(diagnosis.subject.y)
     echo = console().print
     of_groups = "" if unit == "row" else f" in {count(len(fits.labels), unit)}"
     echo(f"{diagnosis.subject.description}; {n} rows of {diagnosis.subject.name}{of_groups}")

@@ -122,7 +122,8 @@ def predict(
     if request.confidence_level is not None and saved.metadata["options"].get("time"):
         note("--confidence-level comes from single held-out rows; later ones may be covered less")
     pandas = require("pandas", "Writing predictions")
-    style, n_rows, n_empty, n_changed = {"index": False, "float_format": f"%.{digits}g"}, 0, 0, 0
+    style = {"index": False, "float_format": f"%.{digits}g"}
+    n_rows = n_empty = n_changed = 0
     ids = []
     with catch_messages(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, kept):

@@ -124,7 +124,10 @@ class _TextFile:
 
     def _pieces(self) -> Iterator[str]:
         """Pieces of complete rows, without blank lines at the start and the end of the file."""
-        rest, n_lines, start, begun = "", 0, self.start, False
+        rest = ""
+        n_lines = 0
+        start = self.start
+        begun = False
         for text in chain(filter(None, self._texts()), [""]):  # the empty one ends the file
             rest, start = rest + text[start:], 0
             rest = rest if begun else rest.lstrip("\r\n")

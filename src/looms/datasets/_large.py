@@ -122,7 +122,9 @@ def first_pass(
         check_target(y, reader.path)
     parts = _least(parts, n_sample)
     places = np.concatenate([places for _, places, _ in parts])
-    X, columns, ranges = _sample([X for X, *_ in parts], n_features), None, {}
+    X = _sample([X for X, *_ in parts], n_features)
+    columns = None
+    ranges = {}
     if not sparse.issparse(X):
         with _table_errors(reader.path):
             marks = marks_in(X, *([] if y is None else [y]), decimal=decimal)

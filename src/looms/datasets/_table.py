@@ -179,7 +179,8 @@ def number(token: str) -> float:
     """Number that a token of a format that declares numbers is; ValueError with the reason if it is
     none.
     """
-    value, unsigned = number_of(token, Marks(), strict=True), token.lstrip("+-").lower()
+    value = number_of(token, Marks(), strict=True)
+    unsigned = token.lstrip("+-").lower()
     if math.isnan(value) and unsigned != "nan":
         raise ValueError("is not a number")
     if math.isinf(value) and not unsigned.startswith("inf"):

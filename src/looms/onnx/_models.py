@@ -198,7 +198,8 @@ def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, s
     model = operator.raw_operator
     double = container.get_options(model, {"float64": True})["float64"]
     g = Graph(scope, container, "float64" if double else "float32", operator.inputs[0])
-    X, before = g.cast(operator.inputs[0].full_name, g.dtype), getattr(model, "preprocessor_", None)
+    X = g.cast(operator.inputs[0].full_name, g.dtype)
+    before = getattr(model, "preprocessor_", None)
     if before is None:
         return g, X
     X = prepared(g, X, before)

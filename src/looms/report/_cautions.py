@@ -271,7 +271,8 @@ def _guessing(model: Model) -> Iterator[Caution]:
         yield from _guessing_risks(model)
         return
     (accuracy, error), (area, area_error) = scores["balanced_accuracy"], scores["roc_auc"]
-    baseline, seldom = model.scores.baselines["balanced_accuracy"], _rarest_in_predictions(model)
+    baseline = model.scores.baselines["balanced_accuracy"]
+    seldom = _rarest_in_predictions(model)
     ordered = not area - 2 * area_error <= 0.5
     area_text = f", ROC AUC {score(area, 'roc_auc')}" if np.isfinite(area) else ""
     accuracy_text = score(accuracy, "balanced_accuracy")

@@ -98,7 +98,8 @@ def scores_held_out(
     The scores are accuracies, or RMSE; both numbers, (n,), are of the samples of positive weight.
     """
     model = model.closed or model
-    models, weight = model.fitted.left_out(), model.held_out.sample_weight[model.has_weight]
+    models = model.fitted.left_out()
+    weight = model.held_out.sample_weight[model.has_weight]
     units = (Units.of_numbers(numbers), Units.of_numbers(other_numbers))
     losses = (_losses(model, models.outputs(held_out)[0]) for held_out in units)
     first, second = (mean_and_error(loss, weight)[0] for loss in losses)

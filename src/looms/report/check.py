@@ -317,7 +317,8 @@ def _readable(X: Any, found: list[Caution]) -> Any:
 
 def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
     """Name, kind, number of different values and of gaps of each column."""
-    pandas, place = require("pandas", "looms.check"), places_of(names_in(X), X.shape[1])
+    pandas = require("pandas", "looms.check")
+    place = places_of(names_in(X), X.shape[1])
     columns = [pandas.Series(column) for column in columns_of(X, [*place.values()])]
     texts = [cells_of(column, name) for name, column in zip(place, columns, strict=True)]
     return [

@@ -180,7 +180,9 @@ class Facts:
 
     def _check_rows(self) -> None:
         """Refuse rows or targets other than those of the fit, or in another order."""
-        firsts, X, fitted = {}, self.X, self.model.rows
+        firsts = {}
+        X = self.X
+        fitted = self.model.rows
         if self.y is not None:
             firsts["y"] = _first_difference(np.asarray(self.y), self.model.whole._y_of_fit)
         before = [step for _, step in parts_of(self.estimator).steps]
@@ -358,7 +360,9 @@ class Facts:
     @property
     def _data(self) -> dict[str, Any]:
         model = self.model
-        y, n_replicates, classes = model.held_out.y, None if model.rows is None else 0, []
+        y = model.held_out.y
+        n_replicates = None if model.rows is None else 0
+        classes = []
         if model.table is not None:
             counts = np.bincount(duplicate_groups(model.table))
             n_replicates = counts[counts > 1].sum()
@@ -392,7 +396,9 @@ class Facts:
             shares = {name: relevance[columns[name]].sum() for name in columns}
         names = sorted(columns, key=lambda name: -shares[name])
         value = error = np.full(len(names), np.nan)
-        press, n_samples, n_repeats = np.nan, model.n_landmarks or 0, 0
+        press = np.nan
+        n_samples = model.n_landmarks or 0
+        n_repeats = 0
         if importance is not None:
             names, value, error = importance.names, importance.value, importance.standard_error
             press = importance.press if importance.press > 0 else np.nan

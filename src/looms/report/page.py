@@ -323,7 +323,9 @@ def picture(name: str, display: Display) -> str:
     """A display as an SVG element in the colors of the page."""
     matplotlib = require("matplotlib", "A report", "report")
     figures = require("matplotlib.figure", "A report", "report")
-    file, height, options = io.StringIO(), _HEIGHT, dict[str, Any]()
+    file = io.StringIO()
+    height = _HEIGHT
+    options = dict[str, Any]()
     if isinstance(display, CandidatesDisplay):
         height = 0.9 + _BAR * min(20, len(display.names))
     elif isinstance(display, ResidualsDisplay | CaseDeletionDisplay):

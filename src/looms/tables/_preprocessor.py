@@ -473,7 +473,8 @@ def pair_scales(numbers: Array) -> tuple[Array, Array]:
     """
     if not numbers.shape[1]:
         return np.empty(0), np.empty(0)
-    standard, n_pairs = StandardScaler().fit(numbers), max(len(numbers) * (len(numbers) - 1), 1)
+    standard = StandardScaler().fit(numbers)
+    n_pairs = max(len(numbers) * (len(numbers) - 1), 1)
     counts = [np.unique(column, return_counts=True)[1] for column in numbers.T]
     share = 1.0 - np.array([sizes @ (sizes - 1) for sizes in counts]) / n_pairs
     return standard.mean_, standard.scale_ / np.sqrt(np.where(share > 0, share, 1.0))

@@ -323,7 +323,8 @@ def tells_rows_apart(column: Read) -> bool:
     if column.kind not in CATEGORIES or column.codes is None or len(column.codes) < _FEWEST_ROWS:
         return False
     present, firsts = np.unique(column.codes[column.codes >= 0], return_index=True)
-    n_cells, texts = np.count_nonzero(column.codes >= 0), column.values[column.codes >= 0][firsts]
+    n_cells = np.count_nonzero(column.codes >= 0)
+    texts = column.values[column.codes >= 0][firsts]
     if n_cells < _FEWEST_ROWS or len(present) < _NEARLY_ALL * n_cells:
         return False
     return bool(max(number_like(texts).mean(), date_like(texts).mean()) <= 0.5)

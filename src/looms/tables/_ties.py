@@ -54,7 +54,8 @@ def tied(values: Array, ranks: Array) -> AnyArray:
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     sums = np.add.reduceat(ranks[np.argsort(code, kind="stable")], starts, axis=0)
     means, of_mean = sums / sizes[:, None], 1.0 / sizes[:, None]
-    n, m, total = len(code), len(distinct), (ranks**2).sum(axis=0)
+    n, m = len(code), len(distinct)
+    total = (ranks**2).sum(axis=0)
     between = (sums * means).sum(axis=0)
     # Of values that fix the feature nothing varies within, but rounding.
     least = 1e-9 * np.maximum(total, 1.0)

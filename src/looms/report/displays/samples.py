@@ -102,7 +102,9 @@ class CaseDeletionDisplay(ModelDisplay):
         return cls(value=value, names=names, value_name=KINDS[kind], unit=unit)
 
     def _draw(self, ax: Any, *, n_named: int = 6, max_points: int = 2000) -> None:
-        n, first, last = len(self.value), str(self.names[0]), str(self.names[-1])
+        n = len(self.value)
+        first = str(self.names[0])
+        last = str(self.names[-1])
         # Where names count the samples, these stand at their names.
         counted = first.isdecimal() and last == str(int(first) + n - 1)
         place = (int(first) if counted else 0) + np.arange(n)
