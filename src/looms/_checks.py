@@ -51,12 +51,12 @@ def check_estimator(estimator: Any) -> None:
 
 
 def take_rows(values: Any, rows: Any) -> Any:
-    """Values of some rows of an array; None of None."""
+    """Rows of an array; None without an array."""
     return None if values is None else values[rows]
 
 
 def ensure_list(parameter: Any) -> list[Any]:
-    """The members of a list or tuple, or the one thing that is not a list."""
+    """A list or tuple as a list; any other value as a list of one."""
     return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]
 
 
@@ -67,7 +67,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def readable_table(X: Any) -> Any:
-    """A table of pyarrow as a data frame of pandas, without its metadata; others as they are.
+    """Table that can be read: one of pyarrow as a data frame of pandas, without its metadata.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def drop_index(values: Any) -> Any:
 
 
 def label_array(values: Any) -> AnyArray:
-    """Array of values, such as labels, of their own types if they come in a list.
+    """Array of labels or other values; those of a list keep their types.
 
     Masked values are None.
 
@@ -208,7 +208,7 @@ def target_values(y: Any) -> AnyArray:
 
 
 def check_target(y: Any) -> None:
-    """ValueError for a target with gaps, or with text and other values, or of no one shape."""
+    """ValueError for a target with gaps, text beside other values, or lists of unequal lengths."""
     target_values(y)
     gaps = gaps_in(y)
     if gaps.any():

@@ -8,7 +8,7 @@ from looms._typing import AnyArray, Array
 
 
 def written_labels(labels: AnyArray) -> AnyArray:
-    """Labels as output writes them: whole numbers that a gap made floats are integers.
+    """Labels for output: whole numbers that are floats only because of gaps become integers.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def class_indices(values: Array, threshold: float | Array = 0.0) -> AnyArray:
 
 
 def rounding(n: int) -> float:
-    """Tie of outputs ±1 less the residuals of n rows, if nothing is known of their condition.
+    """Tie of outputs that are targets ±1 minus the residuals of n rows, by rounding alone.
 
     If a model has learned nothing, only rounding remains, which would reveal the targets. As the
     targets are larger, rounding errors are below 0.15 n ε.
@@ -82,7 +82,7 @@ def class_shares(values: Array, threshold: float | Array = 0.0, tie: float = 0.0
 
 
 def merge_ties(values: Array, tie: float) -> Array:
-    """Outputs, of which those that tie are made equal: each becomes the smallest that it ties with.
+    """Outputs in which those that tie are equal, to the smallest of them.
 
     The order of the outputs does not matter; ``tie`` is as for `tie_width`.
 

@@ -150,7 +150,7 @@ class Timeline:
         )
 
     def _reach(self, time: Fraction) -> Fraction:
-        """The gap and what rounding may have added to the distance of a time so far from this."""
+        """Gap, plus the largest rounding error of a distance from this time."""
         of_times, of_gap = self.errors
         return self.gap + of_times * (abs(time) + self.gap) + of_gap * self.gap
 

@@ -199,7 +199,7 @@ def rows_in_memory(X: Matrix | RowBlocks) -> Matrix:
 def threaded_map(
     function: Callable[[Any], T], arguments: Iterable[Any], n_threads: int | None = None
 ) -> Iterator[T]:
-    """``function`` of each argument, in order; several run at once, without threads of their own.
+    """Results of a function in the order of its arguments, several at once, each in one thread.
 
     Only as many more are started as there are threads, so that few results wait in memory.
     Arguments are made in the calling thread, ahead of the others. The first exception ends it.
@@ -251,5 +251,5 @@ def tree_sum(summands: Iterable[T], add: Callable[[T, T], T]) -> T:
 
 
 def _added(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Sums one by one."""
+    """Sums of the arrays of two tuples, pair by pair."""
     return tuple(x + y for x, y in zip(a, b, strict=True))

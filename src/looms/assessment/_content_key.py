@@ -69,7 +69,7 @@ def package_versions(*things: Any) -> dict[str, str]:
 
 
 class _Named(tuple[Any, ...]):
-    """What code names."""
+    """Values of the names in code."""
 
 
 class _Feeder:
@@ -236,7 +236,7 @@ def _column(column: Any) -> tuple[Any, ...]:
 
 
 def _reduced(value: Any, in_code: bool) -> str | tuple[Any, ...]:
-    """How pickle would make the value again; an exception for what it cannot."""
+    """Reduction of a value as pickle has it, or the exception that pickle raises."""
     kind = type(value)
     # Of loggers, locks and such, which code names, the state has nothing to do with results.
     works = in_code and kind.__module__ in sys.stdlib_module_names and hasattr(value, "__dict__")

@@ -90,13 +90,13 @@ def _run(
 ) -> SplitResult:
     """Split as a task, with the caller's configuration of scikit-learn."""
     if os.getppid() == caller:
-        _end_with(caller)
+        _watch_parent(caller)
     with config_context(**config):
         return experiment.run(split, capped)
 
 
 @cache
-def _end_with(parent: int) -> None:
+def _watch_parent(parent: int) -> None:
     """End this worker soon after its parent, which may be killed without notice."""
 
     def watch() -> None:

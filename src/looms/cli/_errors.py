@@ -145,7 +145,7 @@ def _drop_output() -> None:
 
 @contextmanager
 def quietly(quiet: bool) -> Iterator[None]:
-    """Without notes and progress, if ``quiet``."""
+    """Context without notes and progress, if ``quiet``."""
     before = _QUIET.set(quiet)
     try:
         yield

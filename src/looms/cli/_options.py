@@ -161,7 +161,7 @@ class Reading:
         return {name: getattr(self, name) for name in names} | tab
 
     def of(self, file: Path) -> Source:
-        """A file to be read so."""
+        """Another file, with these options for reading it."""
         return Source(file=file, **{f.name: getattr(self, f.name) for f in fields(Reading)})
 
 

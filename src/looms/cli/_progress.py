@@ -90,7 +90,7 @@ class Meter:
         self.show(done, total, left, f"{self._title}: {done} of {total}" if quarter else None)
 
     def _left_of(self, done: int, total: int) -> str:
-        """Time left for what is equally long, as text; empty at the end."""
+        """Time left, as text, if all steps take equally long; empty at the end."""
         pace = (time.monotonic() - self._began) / max(done - self._at_start, 1)
         return f", about {duration(pace * (total - done))} left" if done < total else ""
 

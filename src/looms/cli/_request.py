@@ -140,7 +140,7 @@ class ModelRequest:
     n_landmarks: Annotated[str | None, "NUMBER"] = None
 
     def __post_init__(self) -> None:
-        """Refuse, before any file is read, what no rows could mend."""
+        """Refuse, before any file is read, options that are wrong for every table."""
         if self.time is None and self.gap:
             raise InputError("--gap goes with --time, the column that orders the rows")
         if self.time is not None and self.time == self.groups:

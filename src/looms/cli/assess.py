@@ -73,7 +73,7 @@ class SeveralRequests(ModelRequest):
     """Options that several models share, each of one candidate."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be compared, and what no rows could mend."""
+        """Refuse a comparison of fewer than two, and options that are wrong for every table."""
         if len(self.requests()) < 2:
             raise InputError("a comparison needs two --candidates or more, such as linear,rbf")
         if self.time is not None:

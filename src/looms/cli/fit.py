@@ -184,7 +184,7 @@ def fit(
 
 @contextmanager
 def _note_model_file(file: Path, certify: bool) -> Iterator[list[str]]:
-    """Note on the file of the model, once it is written, if what comes after fails.
+    """Context that notes where the model is, if it was written before an error.
 
     It says what is missing; the list is to be cleared when nothing is.
     """
@@ -198,7 +198,7 @@ def _note_model_file(file: Path, certify: bool) -> Iterator[list[str]]:
 
 
 def _version_of(file: Path) -> tuple[int, int] | None:
-    """What differs after a file was replaced; None if there is none."""
+    """Inode and time of a file, which differ after it was replaced; None without a file."""
     try:
         status = file.stat()
     except OSError:

@@ -164,7 +164,7 @@ def _number(cell: str) -> float:
 
 
 def _format_of(pattern: str) -> str:
-    """Format of ``strptime`` for a format of dates of Java; none for none."""
+    """Format of ``strptime`` for Java's format of dates; empty for an empty one."""
 
     def part(match: re.Match[str]) -> str:
         if match[2] and match[0] not in _PARTS:

@@ -35,7 +35,7 @@ def arrow_source(path: Path, format: str, max_bytes: int | None = None) -> Sourc
     content = None if max_bytes is None else read_bytes(path, max_bytes)
 
     def opened() -> Any:
-        with _whole(path, f"it is not a whole {format.capitalize()} file"):
+        with _damage_errors(path, f"it is not a whole {format.capitalize()} file"):
             file = pa.OSFile(str(path)) if content is None else pa.BufferReader(content)
             if format == "parquet":
                 # Not ahead, and a part of a column at a time: row groups may be of any size.
@@ -53,7 +53,7 @@ def arrow_source(path: Path, format: str, max_bytes: int | None = None) -> Sourc
         else:
             source_batches = source
         for k in count(1):
-            with _whole(path, f"batch {k} of its rows cannot be read"):
+            with _damage_errors(path, f"batch {k} of its rows cannot be read"):
                 batch = next(source_batches, None)
             if batch is None:
                 return
@@ -79,7 +79,7 @@ def object_source(source: Any) -> Source:
 
 
 @contextmanager
-def _whole(path: Path, problem: str) -> Iterator[None]:
+def _damage_errors(path: Path, problem: str) -> Iterator[None]:
     """Turns errors of pyarrow into a TableError for a damaged file, with the problem."""
     with reading(path, TableError):
         try:
@@ -95,10 +95,10 @@ def _whole(path: Path, problem: str) -> Iterator[None]:
 def _source(path: Path, batches: Callable[[], Iterable[Any]], names: Sequence[str] = ()) -> Source:
     """Source of a function that returns record batches, or tables of pyarrow."""
     check_columns(names, path)
-    return Source(path, partial(_alike, path, batches), partial(_typed, path), names)
+    return Source(path, partial(_checked_batches, path, batches), partial(_typed, path), names)
 
 
-def _alike(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterator[pa.Table]:
+def _checked_batches(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterator[pa.Table]:
     """Batches as tables; refuses a batch whose columns or types differ from the first one."""
     fields = None
     for k, batch in enumerate(batches(), start=1):

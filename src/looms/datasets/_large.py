@@ -109,7 +109,7 @@ def first_pass(
         targets.append(table.y)
         parts.append((table.X, n_rows + np.arange(n), rng.random(n)))
         if sum(len(keys) for *_, keys in parts) > 2 * n_sample:
-            parts = _least(parts, n_sample)
+            parts = _sampled_parts(parts, n_sample)
         n_rows += n
     if not n_rows:
         raise no_rows(reader.path)
@@ -120,7 +120,7 @@ def first_pass(
         y = _joined(targets).rename(targets[0].name)
     if y is not None:
         check_target(y, reader.path)
-    parts = _least(parts, n_sample)
+    parts = _sampled_parts(parts, n_sample)
     places = np.concatenate([places for _, places, _ in parts])
     X = _sample([X for X, *_ in parts], n_features)
     columns = None
@@ -152,7 +152,7 @@ def _ranges(columns: Columns, tables: Iterable[Any], path: Path) -> dict[str, li
 
 @contextmanager
 def _table_errors(path: Path) -> Iterator[None]:
-    """Turns an error of columns into one of the file."""
+    """Context that turns errors of columns into errors of the file."""
     try:
         with rows_of_files():
             yield
@@ -161,8 +161,8 @@ def _table_errors(path: Path) -> Iterator[None]:
         raise TableError(path, str(error), advice) from None
 
 
-def _least(parts: list[_Part], n: int) -> list[_Part]:
-    """The rows of the ``n`` least numbers, which are a uniform sample."""
+def _sampled_parts(parts: list[_Part], n: int) -> list[_Part]:
+    """Rows with the ``n`` least of their random numbers, which are a uniform sample."""
     most = np.sort(np.concatenate([keys for *_, keys in parts]))[:n][-1]
     chosen = [(X, places, keys, np.flatnonzero(keys <= most)) for X, places, keys in parts]
     return [(_take_rows(X, k), places[k], keys[k]) for X, places, keys, k in chosen if len(k)]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas
 import pyarrow as pa
 
-from looms.datasets._table import Table, divided
+from looms.datasets._table import Table, split_target
 
 #: Largest size of a block in bytes, as numbers, and in rows, if no size is asked for.
 _BYTES, _MOST_ROWS = 2**25, 2**13
@@ -80,7 +80,7 @@ class Source:
         def table(first: int, rows: Any) -> Table:
             frame = self.cells(rows)
             frame.index = pandas.RangeIndex(first, first + len(rows))
-            return divided(frame, target, self.path, keep)
+            return split_target(frame, target, self.path, keep)
 
         def blocks(size: int) -> Iterator[Block]:
             first = 0

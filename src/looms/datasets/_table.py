@@ -107,7 +107,7 @@ def checked(table: Table, path: Path, drop_missing: bool) -> Table:
     return table if hasattr(y, "name") else replace(table, y=whole_target(y))
 
 
-def divided(
+def split_target(
     frame: pandas.DataFrame, target: str | None, path: Path, keep: Sequence[str] = ()
 ) -> Table:
     """Features and target of some rows, the target not checked."""
@@ -125,7 +125,7 @@ def divided(
 
 
 def _texts(column: pandas.Series) -> list[str | None]:
-    """Cells as text: of text itself, uncut."""
+    """Cells as text; those that are text keep the blanks around them."""
     cells = zip(column, column.isna(), strict=True)
     return [None if gap else c if isinstance(c, str) else text_of(c) for c, gap in cells]
 

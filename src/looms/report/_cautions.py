@@ -21,10 +21,10 @@ from looms.estimators._warnings import (
     settings_for_rare_classes,
 )
 from looms.report._choice import (
-    beside_baselines,
     close_candidates,
-    foreign,
     optimism,
+    other_estimator_caution,
+    scores_and_baselines,
     search_cautions,
 )
 from looms.report._near_rows import MOST as MOST_NEAR
@@ -124,7 +124,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
     """Cautions about the fit, choice and assessment of a model, the serious ones first."""
     model, assessment, remarks = facts.model, facts.assessment, facts.remarks
     if assessment is not None and quotes_splits(model, assessment):
-        scores = beside_baselines(assessment, len(model.classes), judged_by_risk(model))
+        scores = scores_and_baselines(assessment, len(model.classes), judged_by_risk(model))
         rest = [remark for remark in remarks if remark["title"] != _NO_BETTER]
         remarks = [*_guessing_in_splits(model, scores), *rest] if scores else remarks
     return _ordered(
@@ -132,7 +132,11 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
             *remarks,
             *_rounding(model, facts.certified),
             *optimism(model, assessment),
-            *([] if assessment is None else foreign(facts.estimator, model, assessment)),
+            *(
+                []
+                if assessment is None
+                else other_estimator_caution(facts.estimator, model, assessment)
+            ),
             *close_candidates(model),
             *_data(model, facts.held_steps, facts.on_columns),
         ]
@@ -190,7 +194,7 @@ def _leaking_columns(model: Model) -> list[LeakingColumn]:
 
 
 def near_rows(model: Model, context: str = "to report") -> Iterator[Caution]:
-    """Caution about samples that look like repeats of others; the score is one in a ``context``."""
+    """Caution about samples that look like repeats; ``context`` says more of the score."""
     scores = scores_without_near(model)
     if scores is None:
         return
@@ -208,7 +212,7 @@ def near_rows(model: Model, context: str = "to report") -> Iterator[Caution]:
 
 
 def order_of_rows(model: Model, context: str = "to report") -> Iterator[Caution]:
-    """Caution about rows in an order; the score is one in a ``context``."""
+    """Caution about rows in an order; ``context`` says more of the score."""
     order = row_order(model.fitted)
     if order is None or order.p_value > _IN_ORDER:
         return

@@ -131,10 +131,10 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         )
 
 
-def beside_baselines(
+def scores_and_baselines(
     assessment: Assessment, n_classes: int, risk: bool = False
 ) -> list[tuple[str, ScoreEstimate, float]]:
-    """Scores of outer splits with an interval, and their baselines; numbers have no classes.
+    """Scores of outer splits that have an interval, and their baselines.
 
     The area alone for models judged by ``risk``: the log loss of splits has no interval of its
     difference from that of the shares of the classes.
@@ -147,7 +147,9 @@ def beside_baselines(
     return [row for row in compared if np.isfinite(row[1].low)]
 
 
-def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
+def other_estimator_caution(
+    estimator: Any, model: Model, assessment: Assessment
+) -> Iterator[Caution]:
     """Caution if the outer estimate is not of the model shown."""
     if assessment.estimator_key not in (None, estimator_key(estimator)):
         yield serious(

@@ -200,9 +200,9 @@ def check(
     """
     check_known(task, "task", ("auto", "classification", "regression"))
     found, missing = list[Caution](), list[str]()
-    X, y, name = _separated(readable_table(table), target, "target")
+    X, y, name = _split_column(readable_table(table), target, "target")
     if isinstance(groups, str):
-        X, groups, _ = _separated(X, groups, "groups")
+        X, groups, _ = _split_column(X, groups, "groups")
     X = X.tocsr() if issparse(X) else rows(X)
     check_consistent_length(X, y, groups)
     remark = remark_on_order(table=X, target=y, groups=groups)
@@ -220,7 +220,7 @@ def check(
         numbers = numbers[present]
     targets = require("pandas", "looms.check").Series(np.ravel(y) if np.ndim(y) == 2 else y)
     marks = marks_in(X, targets, decimal=decimal)
-    classes, codes, sizes = _understood(targets, task, found, marks)
+    classes, codes, sizes = _coded_target(targets, task, found, marks)
     prepare = TablePreprocessor(decimal=marks)
     try:
         matrix = fitted_matrix(prepare, X)
@@ -259,8 +259,8 @@ def check(
     return TableCheck(plain(values_of))
 
 
-def _separated(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None]:
-    """A table without a column that is named, the values, and their name if they have one."""
+def _split_column(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None]:
+    """Table without a named column, the values of that column, or those given, and their name."""
     if column is None:
         raise ValueError(f"{what} must be the name of a column, or its values, got None.")
     if not isinstance(column, str):
@@ -280,7 +280,7 @@ def _separated(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None
     return remaining, table[column], column
 
 
-def _understood(
+def _coded_target(
     values: Any, task: Task, found: list[Caution], marks: Marks
 ) -> tuple[bool, AnyArray, dict[Any, int]]:
     """Whether the targets are classes, the targets as numbers, and the sizes of the classes."""
@@ -473,7 +473,7 @@ def _duplicate_findings(
 
 
 def _sampled_sets(equal: AnyArray) -> AnyArray:
-    """Rows to compare, sorted: all, or of a large table some with all that are equal to them."""
+    """Rows to compare, sorted: all, or a sample of a large table with all duplicates of it."""
     if len(equal) <= MOST:
         return np.arange(len(equal))
     order = np.random.default_rng(0).permutation(int(equal.max()) + 1)

@@ -227,7 +227,7 @@ class Facts:
 
     @property
     def _index(self) -> Any:
-        """Index of a data frame; None for other samples, of which a list has an index, too."""
+        """Index of a data frame; None for other samples (a list has a method of that name)."""
         index = getattr(self.X, "index", None)
         return index if hasattr(index, "tolist") else None
 
@@ -241,7 +241,7 @@ class Facts:
 
     @property
     def held_steps(self) -> list[str]:
-        """Names of the steps before the model that saw the rows that are scored, too."""
+        """Names of the steps before the model whose fit included the rows that are scored."""
         whole = self.model.whole
         fitted_anew = whole.preprocessor_ if whole._columns_anew else None
         steps = parts_of(self.estimator).steps
@@ -254,7 +254,7 @@ class Facts:
 
     @property
     def few(self) -> bool:
-        """True if the rows are kept, and few enough for what is computed of each."""
+        """True if the rows are kept, and few enough for statistics of every row."""
         fitted, n = self.model.fitted, self.model.n_with_weight
         few = max(fitted._cost_of_refit, n**2 * _LEAST_ORDER) <= MOST_DELETIONS**3
         return few and self.model.rows is not None

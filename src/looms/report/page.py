@@ -272,7 +272,7 @@ def _text(name: str) -> str:
 
 
 def displays_of(facts: Facts) -> dict[str, Display]:
-    """What the page draws, by name; the template has the captions."""
+    """Displays of the page, by name; the template has their captions."""
     estimator, model, report = facts.estimator, facts.model, facts.summary
     shown: dict[str, Display] = {}
     if model.tuning is not None:

@@ -319,7 +319,7 @@ class Cells:
         )
 
     def holds_only_numbers(self, decimal: str) -> bool:
-        """True if all cells are such numbers."""
+        """True if all cells are numbers by a decimal mark."""
         if self.written:  # most columns of text begin with a word
             first = self._arrow.drop_null().slice(0, 8).to_pylist()
             if not all(_GROUPED[decimal].fullmatch(cell) for cell in first):

@@ -123,7 +123,7 @@ class Columns(Mapping[str, Kind]):
 
     @property
     def marks(self) -> Marks:
-        """Decimal mark and separator of thousands, where no column is meant."""
+        """Decimal mark and separator of thousands of the whole table."""
         return Marks(self.decimal, other_mark(self.decimal) if self.thousands else "")
 
     def marks_of(self, name: str) -> Marks:

@@ -168,7 +168,7 @@ def _only_numbers(cells: Cells, marks: Marks) -> bool:
 
 
 def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
-    """Why a column of what looks like numbers is none; None for others."""
+    """Why a column that looks like numbers is none; None for other columns."""
     if not any(map(cells.holds_only_numbers, ".,")):
         return None
     if code := cells.first_code():
@@ -216,7 +216,7 @@ def _dates(cells: Cells) -> list[tuple[Kind, AnyArray]]:
 
 
 def date_like(texts: AnyArray) -> AnyArray:
-    """(n,) whether each text is a date, if they are written as most are."""
+    """(n,) True for dates of the kind that most of the texts are."""
     if not any(may_be_date(text) for text in texts[:_MOST_ODD]):
         return np.zeros(len(texts), dtype=bool)
     read = [~np.isnan(days_of(texts.tolist(), kind, strict=True)) for kind in DATES]

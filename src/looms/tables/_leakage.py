@@ -189,7 +189,7 @@ def _class_evidence(columns: list[Array], labels: AnyArray) -> Evidence | None:
 
 
 def _counts_of_decisive_value(column: Array, labels: AnyArray) -> Array:
-    """Rows of two classes that have the value by which these differ most."""
+    """Number of rows, of each of two classes, with the value in whose share they differ most."""
     values = np.unique(column, return_inverse=True)[1]
     counts = np.zeros((values.max() + 1, 2))
     np.add.at(counts, (values, labels), 1)

@@ -243,7 +243,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tuple(sentence(remark) for remark in remarks_in(self))
 
     def _fit(self, X: Any, ranges: Mapping[str, list[float]]) -> Parts | Matrix:
-        """Parts of a table, to which the features are fitted."""
+        """Converted columns of a table, to which the features are fitted."""
         check_count(self.max_categories, "max_categories")
         if sparse.issparse(X):
             return self._fit_sparse(X)
@@ -321,7 +321,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._rare[name] = [value for value in values if value in rare]
 
     def _parts(self, X: Any) -> Parts | Matrix:
-        """Parts of any rows."""
+        """Converted columns of any rows."""
         check_is_fitted(self)
         if not self.kinds_:
             X = X if sparse.issparse(X) else sparse.csr_array(check_array(X, dtype=np.float64))
@@ -373,7 +373,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Parts(floats.T, texts.T)
 
     def _matrix(self, parts: Parts | Matrix) -> Matrix:
-        """Matrix of parts."""
+        """Features of converted columns, filled, scaled and coded."""
         if not isinstance(parts, Parts):
             scaled: Matrix = parts @ sparse.diags_array(1.0 / self.scales_, format="csr")
             return scaled
@@ -435,14 +435,14 @@ _HELD = {"decimal", "kinds", "kinds_", "ranges_", "feature_names_in_", "_found",
 
 
 def _json_encoded(value: Any) -> Any:
-    """Columns and names as JSON has them."""
+    """An attribute in the form that JSON has."""
     if isinstance(value, Columns):
         return [dict(value), value.decimal, value.thousands]
     return dict(value) if isinstance(value, Mapping) else value.tolist()
 
 
 def _json_decoded(name: str, value: Any) -> Any:
-    """The attribute that JSON held."""
+    """An attribute from its form in JSON."""
     if name == "feature_names_in_":
         return np.array(value, dtype=object)
     if name == "decimal":

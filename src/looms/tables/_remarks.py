@@ -226,7 +226,7 @@ def _word_remarks(
 
 
 def _number_like(marks: Marks, texts: AnyArray) -> AnyArray:
-    """True for numbers by the marks of the table, or, if they are few, by what a person reads."""
+    """True for numbers by the marks of the table, or, if few are, by the eye of a person."""
     codes = np.fromiter(map(is_code, texts), dtype=bool)
     like = number_like(texts) & ~codes
     if codes.any():
@@ -263,7 +263,7 @@ def _written_number_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
 
 
 def _repeat_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
-    """Remarks on identifiers of rows, and of what rows belong together by."""
+    """Remarks on identifiers of rows, and on columns that may name groups of rows."""
     alike, repeated = [], []
     for name, column in read.items():
         codes = _codes(column)
@@ -331,7 +331,7 @@ def tells_rows_apart(column: Read) -> bool:
 
 
 def _codes(column: Read) -> AnyArray | None:
-    """Number of each different value from 0, gaps too; None for what is no name or number."""
+    """(n,) number of each different value, from 0; None for dates, fractions and few rows."""
     if len(column.values) < _FEWEST_ROWS:
         return None
     if column.codes is not None:

@@ -59,7 +59,7 @@ class Target:
 
 
 def target_of(column: Column, task: Task, marks: Marks = POINT) -> Target:
-    """The target from a column as it was read, which decides the task "auto".
+    """Target of a column; its values decide the task "auto".
 
     ``marks`` are those of numbers in text. ValueError if there is only one value; if a regression
     has no numbers; or, with an undecided task, if the target is text that mostly looks like
