@@ -289,12 +289,8 @@ def stored(
     """
     seed = checked_seed(random_state, store)
     experiment = Experiment.of(estimator, X, y, n_splits, random_state=seed, **options)
-    split_store = experiment.store(Path(store), make=False)
-    return (
-        None
-        if split_store is None
-        else _assessment(experiment, split_store.load(experiment.splits))
-    )
+    part = experiment.store(Path(store), make=False)
+    return None if part is None else _assessment(experiment, part.load(experiment.splits))
 
 
 def finished(
@@ -305,7 +301,7 @@ def finished(
 ) -> Assessment:
     """Assessment, after running the splits that the store lacks."""
     splits = experiment.splits
-    split_store = None if store is None else experiment.store(Path(store), make=True)
+    part = None if store is None else experiment.store(Path(store), make=True)
     if experiment.repeats_rows:
         warnings.warn(
             f"{type(experiment.estimator).__name__} cannot be given sample_weight in fit, so "
@@ -317,14 +313,14 @@ def finished(
     by_index = {split.index: split for split in splits}
     results: dict[int, SplitResult] = {}
     try:
-        stored = {} if split_store is None else split_store.load(splits)
+        stored = {} if part is None else part.load(splits)
         results |= {index: result for index, result in stored.items() if result.error is None}
         if progress is not None:
             progress(len(results), len(splits), None)
         missing = [split for split in splits if split.index not in results]
         for result in run_splits(experiment, missing, n_jobs):
-            if split_store is not None:
-                split_store.save(by_index[result.index], result)
+            if part is not None:
+                part.save(by_index[result.index], result)
             results[result.index] = result
             if progress is not None:
                 progress(len(results), len(splits), result)

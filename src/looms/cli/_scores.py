@@ -298,21 +298,15 @@ def _show_columns(facts: Facts) -> None:
     ]
     more = f", and {len(leading) - MOST_COLUMNS} more" if len(leading) > MOST_COLUMNS else ""
     columns = ", ".join(leading[:MOST_COLUMNS]) + more if leading else "none beyond two s.e."
-    scale_text = "" if scale is None else f" on the scale of the {scale}"
-    console().print(
-        f"Rise of the squared held-out error{scale_text} if a column is shuffled: {columns}"
-    )
+    where = "" if scale is None else f" on the scale of the {scale}"
+    console().print(f"Rise of the squared held-out error{where} if a column is shuffled: {columns}")
 
 
 def _show_chosen(facts: Facts) -> None:
     """Print the hyper-parameters, and the threshold of two classes."""
     model, taken = facts.model, chosen(facts.model)
-    scales = [parameter for parameter in taken["parameters"] if parameter["feature"] is not None]
-    values = {
-        parameter["name"]: parameter["value"]
-        for parameter in taken["parameters"]
-        if parameter not in scales
-    }
+    scales = [row for row in taken["parameters"] if row["feature"] is not None]
+    values = {row["name"]: row["value"] for row in taken["parameters"] if row not in scales}
     values |= {"regularization mu": taken["mu"]}
     shown = [f"{name} = {value:.4g}" for name, value in values.items() if value is not None]
     if model.n_landmarks:

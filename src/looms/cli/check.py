@@ -65,9 +65,7 @@ def check(
     X = X.drop(columns=groups) if groups else X
     with catch_messages(prefix=f"{file}: "):
         result = looms.check(X, table.y, labels, task=task, decimal=source.decimal)
-    findings = [
-        {**finding, "text": name_options(finding["text"])} for finding in result["findings"]
-    ]
+    findings = [{**found, "text": name_options(found["text"])} for found in result["findings"]]
     result = TableCheck({**result, "target": target, "findings": findings})
     if report is not None:
         with writing(report, "--report"):
@@ -77,5 +75,5 @@ def check(
         show_json(dict(result))
     else:
         write_stdout(f"{result}\n")
-        if any("--" in finding["text"] for finding in findings):
+        if any("--" in found["text"] for found in findings):
             note("looms fit and looms assess have the options that are named here")

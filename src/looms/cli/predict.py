@@ -189,10 +189,8 @@ def score(
         truth = matched_labels(table.y, classes)
         unknown = sorted(set(truth) - set(classes))
         if len(unknown) == len(set(truth)):
-            classes_text = (
-                f"the model knows {', '.join(classes)}, and none of the labels of the target"
-            )
-            raise InputError(f"{source.file}: {classes_text}, such as {unknown[0]}")
+            why = f"the model knows {', '.join(classes)}, and none of the labels of the target"
+            raise InputError(f"{source.file}: {why}, such as {unknown[0]}")
         if unknown:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes, *unknown]

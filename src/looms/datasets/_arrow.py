@@ -106,10 +106,8 @@ def _checked_batches(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterat
             fields = list(batch.schema)
             check_columns(batch.schema.names, path)
         if list(batch.schema) != fields:
-            differing = [
-                f"column {f.name!r} of type {f.type}" for f in batch.schema if f not in fields
-            ]
-            problem = f"batch {k} has {(differing or ['other columns'])[0]}, unlike the first"
+            odd = [f"column {f.name!r} of type {f.type}" for f in batch.schema if f not in fields]
+            problem = f"batch {k} has {(odd or ['other columns'])[0]}, unlike the first"
             raise TableError(path, problem, "All batches must have one schema.")
         yield batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
 

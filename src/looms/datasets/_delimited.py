@@ -223,7 +223,7 @@ def _separator(text: str, usual: str, path: Path) -> str:
     if len(fits) == 1:
         return fits[0]
     marks = " and ".join(_SEPARATORS[mark] for mark in fits)
-    problem = f"the separator is not clear: the first line may be split_target by {marks}"
+    problem = f"the separator is not clear: the first line may be divided by {marks}"
     raise TableError(path, problem, "Give the separator by sep=...")
 
 

@@ -75,14 +75,9 @@ def _rows(fitted: Any) -> Array:
     if fitted.X_fit_ is None:
         return rng.normal(size=(2 * ROWS, fitted.n_features_in_))
     n = fitted.X_fit_.shape[0]
-    fitted_rows = dense(fitted.X_fit_[np.unique(np.linspace(0, n - 1, ROWS).astype(int))])
-    neighbors = fitted_rows[rng.integers(len(fitted_rows), size=len(fitted_rows))]
-    return np.vstack(
-        [
-            fitted_rows,
-            fitted_rows + rng.uniform(size=(len(fitted_rows), 1)) * (neighbors - fitted_rows),
-        ]
-    )
+    rows = dense(fitted.X_fit_[np.unique(np.linspace(0, n - 1, ROWS).astype(int))])
+    neighbors = rows[rng.integers(len(rows), size=len(rows))]
+    return np.vstack([rows, rows + rng.uniform(size=(len(rows), 1)) * (neighbors - rows)])
 
 
 def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any) -> None:
@@ -101,7 +96,7 @@ def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any
         raise ValueError(
             f"{name} has no ONNX form that takes rows in {rows.dtype}, leave it out: {why}"
         ) from error
-    if apart := _difference(values, expected, 1.0 if classes else abs(expected).max()):
+    if apart := _excess(values, expected, 1.0 if classes else abs(expected).max()):
         what, apart = ("probabilities", apart / 2) if classes else ("predictions", apart)
         raise ValueError(
             f"{name} has no ONNX form that is right, leave it out: the graph by skl2onnx gives "
@@ -119,16 +114,14 @@ def _check_model(model: Any, rows: Array, kind: Any, opset: Any, raw: bool) -> N
         scores = np.hstack([-decision, decision]) if decision.shape[1] == 1 else decision
         size = max(1.0, abs(scores).max())
         raw = raw or not hasattr(model, "predict_proba")
-        apart = _difference(
-            results[1], *((scores, size) if raw else (model.predict_proba(rows), 1.0))
-        )
+        apart = _excess(results[1], *((scores, size) if raw else (model.predict_proba(rows), 1.0)))
         best = np.sort(scores, axis=1)
         clear = best[:, -1] - best[:, -2] > ROUNDING * size
         other_classes = (clear & (results[0] != model.predict(rows))).any()
     else:
         expected = targets_as_columns(model.predict(rows))
         size = max(abs(expected).max(), abs(model.held_out_.y).max())
-        apart = _difference(results[0], expected, size)
+        apart = _excess(results[0], expected, size)
     if apart or other_classes:
         what = f"values that differ by up to {apart:.2g}" if apart else "other classes"
         raise ValueError(
@@ -162,7 +155,7 @@ def _results(
     return results
 
 
-def _difference(values: AnyArray, expected: Array, size: float) -> float:
+def _excess(values: AnyArray, expected: Array, size: float) -> float:
     """Largest difference if it is more than the rounding of numbers of a size, else 0."""
     if values.shape != expected.shape:
         return np.inf

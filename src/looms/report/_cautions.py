@@ -23,7 +23,7 @@ from looms.estimators._warnings import (
 from looms.report._choice import (
     close_candidates,
     optimism,
-    other_estimator_caution,
+    other_estimator,
     scores_and_baselines,
     search_cautions,
 )
@@ -132,11 +132,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
             *remarks,
             *_rounding(model, facts.certified),
             *optimism(model, assessment),
-            *(
-                []
-                if assessment is None
-                else other_estimator_caution(facts.estimator, model, assessment)
-            ),
+            *([] if assessment is None else other_estimator(facts.estimator, model, assessment)),
             *close_candidates(model),
             *_data(model, facts.held_steps, facts.on_columns),
         ]

@@ -147,9 +147,7 @@ def scores_and_baselines(
     return [row for row in compared if np.isfinite(row[1].low)]
 
 
-def other_estimator_caution(
-    estimator: Any, model: Model, assessment: Assessment
-) -> Iterator[Caution]:
+def other_estimator(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
     """Caution if the outer estimate is not of the model shown."""
     if assessment.estimator_key not in (None, estimator_key(estimator)):
         yield serious(

@@ -285,19 +285,17 @@ def displays_of(facts: Facts) -> dict[str, Display]:
             shown["history"] = history
     if facts.assessment is not None:
         assessed, key = report["assessment"]["scores"], report["headline"]["key"]
-        names_with_loo = [row["key"] for row in assessed if row["loo"] is not None]
-        if names_with_loo:
-            key = key if key in names_with_loo else names_with_loo[0]
+        keys = [row["key"] for row in assessed if row["loo"] is not None]
+        if keys:
+            key = key if key in keys else keys[0]
             shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
     if model.classification:
         # By the model of the facts, which knows these outputs.
         shown["roc"] = RocDisplay.compute(model.fitted)
         shown["precision"] = PrecisionRecallDisplay.compute(model.fitted)
         if facts.probabilities is not None:
-            probabilities = facts.probabilities
-            shown["reliability"] = ReliabilityDisplay.compute(
-                estimator, probabilities=probabilities
-            )
+            p = facts.probabilities
+            shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=p)
     else:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
     columns = facts.importance

@@ -158,9 +158,7 @@ def spelling_in(text: str, spellings: Collection[str]) -> str:
     whole = text_of(math.nan if is_code(text) else number_of(text, POINT, strict=True))
     if whole in spellings:
         return whole
-    truth: dict[str | None, str] = {
-        TRUTH.get(spelling.casefold()): spelling for spelling in spellings
-    }
+    truth: dict[str | None, str] = {TRUTH.get(form.casefold()): form for form in spellings}
     return text if None in truth else truth.get(TRUTH.get(text.casefold()), text)
 
 

@@ -251,9 +251,7 @@ def marks_in(X: Any, *columns: Any, decimal: Decimal = None) -> Marks:
 
 
 def read_columns(
-    columns: Mapping[str, Column],
-    given: Mapping[str, Kind] | None = None,
-    decimal: Decimal = None,
+    columns: Mapping[str, Column], given: Mapping[str, Kind] | None = None, decimal: Decimal = None
 ) -> tuple[Columns, dict[str, Read]]:
     """Columns of a table, and their values, each cell converted once.
 

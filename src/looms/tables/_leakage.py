@@ -58,11 +58,7 @@ class LeakingColumn(NamedTuple):
 
 
 def leaking_columns(
-    sources: Sequence[str],
-    gaps: Mapping[str, int],
-    X: Matrix,
-    y: AnyArray,
-    classes: bool,
+    sources: Sequence[str], gaps: Mapping[str, int], X: Matrix, y: AnyArray, classes: bool
 ) -> list[LeakingColumn]:
     """Columns that alone predict the target, or nearly.
 
