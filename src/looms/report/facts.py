@@ -351,7 +351,8 @@ class Facts:
                 "groups": groups_left_out(self.deletion),
                 "certificate": self._certificate,
                 "cautions": [
-                    {**one, "text": self.reword(one["text"])} for one in cautions_of_report(self)
+                    {**caution, "text": self.reword(caution["text"])}
+                    for caution in cautions_of_report(self)
                 ],
             }
         )
