@@ -82,8 +82,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         named.append("a transform of the target")
     tuned = " and ".join(named)
     if assessment is None and model.scores.optimistic:
-        unbiased = model.unbiased_by
-        how = f": {unbiased} them" if unbiased else ", of which there are too few"
+        how = f": {model.unbiased_by} them" if model.unbiased_by else ", of which there are too few"
         yield serious(
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its scores are optimistic. For unbiased "
