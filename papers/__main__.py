@@ -18,14 +18,14 @@ from looms.cli._app import Command
 from looms.cli._errors import InputError
 from looms.cli._options import command
 from looms.cli._output import (
-    as_messages,
+    catch_messages,
     check_can_write,
     csv_text,
     note,
     refused,
-    to_stdout,
     write_or_print,
     write_output,
+    write_stdout,
 )
 from looms.cli._progress import Meter
 from papers.challenge import Runs, experiments_of, experiments_table, fetch, load_file, run_plan
@@ -177,7 +177,7 @@ def run(
     source: DataOptions,
 ) -> None:
     """Run a plan or a part of it; with a store, in parts, and again for the rest."""
-    with as_messages():
+    with catch_messages():
         experiments, loaded = plan.experiments(), source.load(data)
         runs = Runs(loaded, store, jobs, source.random_state, plan.optimizer)
         n_positive = int((loaded.y > 0).sum())
@@ -195,7 +195,7 @@ def run(
                 results = run_plan(runs, experiments, plan.splits, **callbacks)
                 if plan.plan == "table5":
                     results = run_validation(runs, results, plan.splits, **callbacks)
-        to_stdout(markdown(_table(plan, experiments, runs, results)))
+        write_stdout(markdown(_table(plan, experiments, runs, results)))
 
 
 @app.command("table", cls=Command)
@@ -216,7 +216,7 @@ def table(
         check_can_write(path, force)
     if not store.is_dir():
         raise InputError(f"there is no store {store}; python -m papers run makes one")
-    with as_messages():
+    with catch_messages():
         experiments, loaded = plan.experiments(), source.load(data)
         runs = Runs(loaded, store, random_state=source.random_state, optimizer=plan.optimizer)
         results: Nested | Results
@@ -243,8 +243,8 @@ def table(
 @command
 def dimensions(data: DataOption, *, source: DataOptions) -> None:
     """Dimensions and composition of a data set, next to the paper's."""
-    with as_messages():
-        to_stdout(markdown(dimensions_table(source.load(data))))
+    with catch_messages():
+        write_stdout(markdown(dimensions_table(source.load(data))))
 
 
 @app.command("overall", cls=Command)
@@ -269,7 +269,7 @@ def overall(
         if names.count(name) > 1:
             raise InputError(f"two tables have the name {name}, but it must name the set")
     pandas = require("pandas", "A table over several sets")
-    with as_messages(), refused(faults=(ValueError, OSError)):
+    with catch_messages(), refused(faults=(ValueError, OSError)):
         made = {path.stem: pandas.read_csv(path, comment="#") for path in tables}
         for name, each in made.items():
             if "ber" in each:

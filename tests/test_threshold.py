@@ -16,9 +16,9 @@ from looms.threshold import (
     FBeta,
     Metric,
     ThresholdRule,
-    as_rule,
     find_threshold,
     ordinal_thresholds,
+    threshold_rule,
 )
 
 
@@ -259,7 +259,7 @@ class Undefined(ThresholdRule):
     ],
 )
 def test_rules_by_name(text, rule):
-    assert as_rule(text) == rule
+    assert threshold_rule(text) == rule
 
 
 @pytest.mark.parametrize(
@@ -272,15 +272,21 @@ def test_rules_by_name(text, rule):
         (lambda: AtLeast("precision", 1.1), "precision must be a number, above 0 and at most 1"),
         (lambda: AtLeast("recall", 0.0), "recall"),
         *[
-            (partial(as_rule, each), "'balanced', 'f1', .*'cost=1:5', an object of looms.threshold")
+            (
+                partial(threshold_rule, each),
+                "'balanced', 'f1', .*'cost=1:5', an object of looms.threshold",
+            )
             for each in ("best", "F1", "f1=2", "recall", "recall:1", "recall=90%", "cost=1", FBeta)
         ],
-        (lambda: as_rule(0.3), "Unknown threshold 0.3"),
-        (lambda: as_rule("cost=1:5:2"), "Unknown threshold 'cost=1:5:2'"),
-        (lambda: as_rule("recall=1.5"), "recall must be a number, above 0 and at most 1, got 1.5"),
-        (lambda: as_rule("recall=nan"), "recall must be a number"),
-        (lambda: as_rule("precision=0"), "precision must be a number, above 0"),
-        (lambda: as_rule("cost=0:5"), "each cost must be a number, above 0, got 0"),
+        (lambda: threshold_rule(0.3), "Unknown threshold 0.3"),
+        (lambda: threshold_rule("cost=1:5:2"), "Unknown threshold 'cost=1:5:2'"),
+        (
+            lambda: threshold_rule("recall=1.5"),
+            "recall must be a number, above 0 and at most 1, got 1.5",
+        ),
+        (lambda: threshold_rule("recall=nan"), "recall must be a number"),
+        (lambda: threshold_rule("precision=0"), "precision must be a number, above 0"),
+        (lambda: threshold_rule("cost=0:5"), "each cost must be a number, above 0, got 0"),
         (
             lambda: find_threshold(HeldOut([1, -1], [0, 1]), lambda a, b: np.nan),
             "nan for a threshold",

@@ -18,7 +18,7 @@ from looms._optional import require
 from looms._typing import AnyArray, Matrix
 from looms.datasets import TableError, read_table
 from looms.tables import Columns
-from looms.tables._kinds import as_text
+from looms.tables._kinds import texts_of
 from papers.challenge._files import read_challenge
 from papers.challenge._preparation import DENSE, PREPARATIONS, Preparation
 
@@ -348,7 +348,7 @@ def _read_npz(path: Path, target: str | None) -> tuple[Any, Any]:
 
 def _signs(y: Any, positive: Sequence[str], where: str) -> tuple[AnyArray, tuple[str, ...]]:
     """Labels -1 and 1, and the classes coded as 1."""
-    labels = as_text(require("pandas", "Reading tables").Series(np.asarray(y)))
+    labels = texts_of(require("pandas", "Reading tables").Series(np.asarray(y)))
     classes = sorted(set(labels.tolist()), key=_order)
     chosen = set(positive)
     unknown = sorted(chosen - set(classes))

@@ -19,7 +19,7 @@ def check_known(name: Any, kind: str, known: Iterable[str], more: str = "") -> N
     """Raise ValueError, with the nearest and all known names, unless ``name`` is one of them."""
     known = list(known)
     if not isinstance(name, str) or name not in known:
-        near = [one for one in known if one.lower() == str(name).lower()]
+        near = [candidate for candidate in known if candidate.lower() == str(name).lower()]
         near = near or get_close_matches(str(name), known, 1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         raise ValueError(f"Unknown {kind} {name!r}{meant}; known are {', '.join(known)}{more}.")
@@ -50,13 +50,13 @@ def check_estimator(estimator: Any) -> None:
         )
 
 
-def some_of(values: Any, rows: Any) -> Any:
-    """Values of some rows of an array; None of None."""
+def take_rows(values: Any, rows: Any) -> Any:
+    """Rows of an array; None without an array."""
     return None if values is None else values[rows]
 
 
-def one_or_many(parameter: Any) -> list[Any]:
-    """The members of a list or tuple, or the one thing that is not a list."""
+def ensure_list(parameter: Any) -> list[Any]:
+    """A list or tuple as a list; any other value as a list of one."""
     return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]
 
 
@@ -66,8 +66,8 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
-def as_table(X: Any) -> Any:
-    """A table of pyarrow as a data frame of pandas, without its metadata; others as they are.
+def readable_table(X: Any) -> Any:
+    """Table that can be read: one of pyarrow as a data frame of pandas, without its metadata.
 
     Raises
     ------
@@ -99,11 +99,11 @@ def remark_on_order(**arguments: Any) -> str | None:
     >>> remark_on_order(X=X, y=X["dose"], groups=X["dose"][::-1])  # doctest: +ELLIPSIS
     'X and groups have the same index in another order, ...: give groups.loc[X.index].'
     """
-    indices = {name: one.index for name, one in arguments.items() if has_index(one)}
+    indices = {name: values.index for name, values in arguments.items() if has_index(values)}
     if len(indices) < 2:
         return None
-    (first, index), *others = indices.items()
-    odd = [name for name, other in others if _in_another_order(index, other)]
+    (first, index), *rest = indices.items()
+    odd = [name for name, labels in rest if _is_reordered(index, labels)]
     if not odd:
         return None
     names = " and ".join([first, *odd])
@@ -124,23 +124,23 @@ def has_index(values: Any) -> bool:
     return hasattr(values, "iloc") and hasattr(values.index, "get_indexer")
 
 
-def _in_another_order(a: Any, b: Any) -> bool:
+def _is_reordered(a: Any, b: Any) -> bool:
     return bool(len(a) == len(b) and not a.equals(b) and a.isin(b).all() and b.isin(a).all())
 
 
-def without_index(values: Any) -> Any:
+def drop_index(values: Any) -> Any:
     """Array of what has an index, as in pandas; other values unchanged."""
     return np.asarray(values) if has_index(values) else values
 
 
-def as_they_are(values: Any) -> AnyArray:
-    """Array of values, such as labels, of their own types if they come in a list.
+def label_array(values: Any) -> AnyArray:
+    """Array of labels or other values; those of a list keep their types.
 
     Masked values are None.
 
     Examples
     --------
-    >>> as_they_are([1, "1"]).tolist()
+    >>> label_array([1, "1"]).tolist()
     [1, '1']
     """
     if isinstance(values, list | tuple):
@@ -149,10 +149,10 @@ def as_they_are(values: Any) -> AnyArray:
         cells = values.data.astype(object)
         cells[np.ma.getmaskarray(values)] = None
         return cells
-    return one_column(values)
+    return squeeze_column(values)
 
 
-def one_column(values: Any) -> AnyArray:
+def squeeze_column(values: Any) -> AnyArray:
     """Array of values, without the second dimension of a single column."""
     array = np.asarray(values)
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
@@ -169,10 +169,10 @@ def value_numbers(values: AnyArray) -> AnyArray:
     """
     if values.dtype.kind in "biufmMSU":
         return np.asarray(np.unique(values, return_inverse=True)[1])
-    known: Iterable[Any] = dict.fromkeys(values.tolist())
+    distinct: Iterable[Any] = dict.fromkeys(values.tolist())
     with suppress(TypeError):  # 1 and "1" are two, and neither is less
-        known = sorted(known)
-    numbers = {value: k for k, value in enumerate(known)}
+        distinct = sorted(distinct)
+    numbers = {value: k for k, value in enumerate(distinct)}
     return np.array([numbers[value] for value in values.tolist()], dtype=np.intp)
 
 
@@ -184,9 +184,9 @@ def gaps_in(values: Any) -> AnyArray:
     if array.dtype.kind == "f":
         gaps = np.isnan(array)
     else:  # among text, an array of other than objects has a NaN as text
-        each = np.asarray(values, dtype=object)
-        gaps = np.array([_is_gap(one) for one in each.ravel().tolist()], dtype=bool)
-        gaps = gaps.reshape(each.shape)
+        cells = np.asarray(values, dtype=object)
+        gaps = np.array([_is_gap(cell) for cell in cells.ravel().tolist()], dtype=bool)
+        gaps = gaps.reshape(cells.shape)
     return np.asarray(gaps.any(axis=tuple(range(1, gaps.ndim))))
 
 
@@ -208,7 +208,7 @@ def target_values(y: Any) -> AnyArray:
 
 
 def check_target(y: Any) -> None:
-    """ValueError for a target with gaps, or with text and other values, or of no one shape."""
+    """ValueError for a target with gaps, text beside other values, or lists of unequal lengths."""
     target_values(y)
     gaps = gaps_in(y)
     if gaps.any():
@@ -219,10 +219,10 @@ def check_target(y: Any) -> None:
         )
     values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
     if values.dtype == object and values.size == len(values):
-        texts = np.array([isinstance(one, str) for one in values.ravel()], dtype=bool)
+        texts = np.array([isinstance(value, str) for value in values.ravel()], dtype=bool)
         odd = int((texts != texts[0]).argmax()) if len(texts) else 0
         if odd:
-            both = (f"{str(values.flat[row])!r} in {row_name(y, row)}" for row in (0, odd))
+            examples = (f"{str(values.flat[row])!r} in {row_name(y, row)}" for row in (0, odd))
             raise ValueError(
-                f"y has text and other values: {' and '.join(both)}. Convert y to one type."
+                f"y has text and other values: {' and '.join(examples)}. Convert y to one type."
             )

@@ -7,14 +7,14 @@ import numpy as np
 from looms._typing import AnyArray, Array
 
 
-def as_written(labels: AnyArray) -> AnyArray:
-    """Labels as output writes them: whole numbers that a gap made floats are integers.
+def written_labels(labels: AnyArray) -> AnyArray:
+    """Labels for output: whole numbers that are floats only because of gaps become integers.
 
     Examples
     --------
-    >>> as_written(np.array([1.0, 10000001.0])).tolist()
+    >>> written_labels(np.array([1.0, 10000001.0])).tolist()
     [1, 10000001]
-    >>> as_written(np.array([1e19, 2e19])).tolist()  # beyond integers
+    >>> written_labels(np.array([1e19, 2e19])).tolist()  # beyond integers
     [1e+19, 2e+19]
     """
     if labels.dtype.kind != "f":
@@ -37,7 +37,7 @@ def class_indices(values: Array, threshold: float | Array = 0.0) -> AnyArray:
 
 
 def rounding(n: int) -> float:
-    """Tie of outputs ±1 less the residuals of n rows, if nothing is known of their condition.
+    """Tie of outputs that are targets ±1 minus the residuals of n rows, by rounding alone.
 
     If a model has learned nothing, only rounding remains, which would reveal the targets. As the
     targets are larger, rounding errors are below 0.15 n ε.
@@ -81,14 +81,14 @@ def class_shares(values: Array, threshold: float | Array = 0.0, tie: float = 0.0
     return np.asarray(first / first.sum(axis=1, keepdims=True))
 
 
-def with_ties(values: Array, tie: float) -> Array:
-    """Outputs, of which those that tie are made equal: each becomes the smallest that it ties with.
+def merge_ties(values: Array, tie: float) -> Array:
+    """Outputs in which those that tie are equal, to the smallest of them.
 
     The order of the outputs does not matter; ``tie`` is as for `tie_width`.
 
     Examples
     --------
-    >>> with_ties(np.array([0.1 + 0.2, 0.5, 0.3]), tie=1e-15).tolist()
+    >>> merge_ties(np.array([0.1 + 0.2, 0.5, 0.3]), tie=1e-15).tolist()
     [0.3, 0.5, 0.3]
     """
     order = np.argsort(values, axis=None, kind="stable")
@@ -128,6 +128,6 @@ def class_factors(labels: AnyArray, weight: Array, rest: AnyArray) -> Array:
     array([1., 1., 2.])
     """
     mass = np.bincount(labels, weights=weight)
-    own = np.bincount(labels[rest], weights=weight[rest], minlength=len(mass))
-    factors: Array = mass / np.where(own > 0, own, 1.0)
+    rest_mass = np.bincount(labels[rest], weights=weight[rest], minlength=len(mass))
+    factors: Array = mass / np.where(rest_mass > 0, rest_mass, 1.0)
     return factors[labels[rest]]

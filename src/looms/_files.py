@@ -66,7 +66,7 @@ class PartRemovedError(OSError):
 
 
 def _part_of(path: Path) -> Path:
-    """Name beside a file for its beginnings."""
+    """Path of an unfinished file in the folder of a file."""
     # Process numbers come again, in another container or after a kill; this name does not.
     return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{_PART}")
 

@@ -72,7 +72,7 @@ def free_memory() -> int | None:
     containers and batch jobs, leave. Where only the size of the memory is known, that size.
     """
     meminfo = [line.split() for line in _lines(_SYSTEM / "proc/meminfo")]
-    known = [1024 * int(amount) for name, amount, *_ in meminfo if name == "MemAvailable:"]
+    limits = [1024 * int(amount) for name, amount, *_ in meminfo if name == "MemAvailable:"]
     for line in _lines(_SYSTEM / "proc/self/cgroup"):  # of version 2 and 1
         _, controllers, path = line.split(":", 2)
         if controllers == "":
@@ -88,12 +88,12 @@ def free_memory() -> int | None:
             if limit and used and limit != ["max"]:
                 stat = dict(line.split(maxsplit=1) for line in _lines(folder / "memory.stat"))
                 droppable = int(stat.get(names[2], 0))  # pages of files
-                known.append(int(limit[0]) - int(used[0]) + droppable)
+                limits.append(int(limit[0]) - int(used[0]) + droppable)
             if folder == root:
                 break
-    if not known and hasattr(os, "sysconf"):
-        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    return max(0, min(known)) if known else None
+    if not limits and hasattr(os, "sysconf"):
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    return max(0, min(limits)) if limits else None
 
 
 def _lines(path: Path) -> list[str]:

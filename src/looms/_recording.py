@@ -54,10 +54,10 @@ def _begin() -> None:
     shown = warnings.showwarning
 
     def show(message: Any, category: type[Warning], *where: Any, **options: Any) -> None:
-        own = _LISTS.get(threading.get_ident())
-        if own is None:
+        recorded = _LISTS.get(threading.get_ident())
+        if recorded is None:
             shown(message, category, *where, **options)
         else:
-            own[-1].append(message)
+            recorded[-1].append(message)
 
     warnings.showwarning = show

@@ -10,7 +10,7 @@ from scipy.special import entr
 
 from looms._classes import tie_width
 from looms._typing import AnyArray, Array
-from looms._words import with_error
+from looms._words import estimate_text
 from looms.criteria import mean_class_error, standard_error
 from looms.kernels._samples import variances
 
@@ -54,7 +54,7 @@ def score_with_error(key: str, value: float, error: float) -> str:
     """A score and its standard error as text; of shares, areas and R² at most four decimals."""
     if scale_of(key, np.nan) == 1.0:
         value, error = round(value, 4) + 0.0, round(error, 4)
-    return with_error(value, error)
+    return estimate_text(value, error)
 
 
 def class_scores(
@@ -97,9 +97,9 @@ def class_scores(
     area, deviations = auc
     area_error = np.nan
     if len(of_class) > 1:
-        own = [n_draws(deviations * (w > 0), w, groups) for w in of_class]
-        rest = [n_draws(deviations * (w == 0), weight - w, groups) for w in of_class]
-        least = np.mean(0.5 / np.sqrt(np.multiply(own, rest)))
+        n_inside = [n_draws(deviations * (w > 0), w, groups) for w in of_class]
+        n_outside = [n_draws(deviations * (w == 0), weight - w, groups) for w in of_class]
+        least = np.mean(0.5 / np.sqrt(np.multiply(n_inside, n_outside)))
         area_error = float(np.maximum(_error_of_sum(deviations, weight, groups), least))
     scores = {
         "accuracy": (
@@ -150,8 +150,8 @@ def number_scores(
     gain = (share[:, None] * ((y - share @ y) ** 2 - squares))[:, varies] / total[varies]
     r2 = float(gain.sum(axis=0).mean()) if varies.any() else float("nan")
     # Contributions to R² = 1 − Σ w e² / Σ w (y − m)², to first order.
-    kept = (1.0 - gain.sum(axis=0)) * share[:, None] * (y - share @ y)[:, varies] ** 2
-    moved = (kept - share[:, None] * squares[:, varies]) / total[varies]
+    explained = (1.0 - gain.sum(axis=0)) * share[:, None] * (y - share @ y)[:, varies] ** 2
+    moved = (explained - share[:, None] * squares[:, varies]) / total[varies]
     return {
         "rmse": (rmse, error / (2 * rmse) if rmse > 0 else 0.0),
         "mae": mean_and_error(np.nanmean(np.abs(residuals), axis=0).mean(axis=1), weight, groups),

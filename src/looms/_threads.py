@@ -33,7 +33,7 @@ _FEW, _FEW_FOR_OPENMP = 2000, 10_000
 def _libraries(user_api: str = "blas") -> dict[str, Any]:
     """Every BLAS of the process, or every OpenMP, by the path of its file."""
     loaded = _loaded(len(sys.modules))  # a library comes with a module
-    return {one.filepath: one for one in loaded if one.user_api == user_api}
+    return {library.filepath: library for library in loaded if library.user_api == user_api}
 
 
 @lru_cache(maxsize=1)
@@ -89,8 +89,8 @@ def openmp_threads(n_samples: int) -> Iterator[None]:
 
 def available_threads() -> int:
     """Number of threads that SciPy's BLAS may use now: the cores, or fewer if a limit is set."""
-    own = [path for path in _libraries() if _is_scipys(path)] or [*_libraries()]
-    return max((int(_libraries()[path].get_num_threads()) for path in own), default=1)
+    paths = [path for path in _libraries() if _is_scipys(path)] or [*_libraries()]
+    return max((int(_libraries()[path].get_num_threads()) for path in paths), default=1)
 
 
 def one_blas_thread() -> AbstractContextManager[None]:

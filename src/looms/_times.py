@@ -32,7 +32,7 @@ _UNITS |= {
 }
 
 
-def as_times(values: AnyArray) -> AnyArray | None:
+def exact_times(values: AnyArray) -> AnyArray | None:
     """Numbers or dates without rounding; None if the values are neither.
 
     Arrays stay as they are. Objects become dates of numpy, in UTC if they have a time zone, and
@@ -43,8 +43,8 @@ def as_times(values: AnyArray) -> AnyArray | None:
     cells = values.tolist() if values.ndim == 1 and values.dtype == object else []
     types = {*map(type, cells)}
 
-    def are(*kinds: type) -> bool:
-        return all(issubclass(each, kinds) for each in types)
+    def are(*admitted: type) -> bool:
+        return all(issubclass(kind, admitted) for kind in types)
 
     if not cells or bool in types:
         return None
@@ -67,10 +67,12 @@ def as_times(values: AnyArray) -> AnyArray | None:
 
 def plain_times(values: AnyArray | None, gap: Any) -> tuple[AnyArray | None, Any]:
     """Times and a gap that make the same windows, without fractions: in a smaller unit."""
-    times, gap, unit = None if values is None else as_times(values), as_gap(gap), 1
+    times = None if values is None else exact_times(values)
+    gap = numpy_gap(gap)
+    unit = 1
     if times is not None and times.dtype == object:
         unit = math.lcm(*(time.denominator for time in times))
-        times = as_times(np.array([int(time * unit) for time in times], dtype=object))
+        times = exact_times(np.array([int(time * unit) for time in times], dtype=object))
     number = _number(gap)
     if number is None:
         return times, gap
@@ -88,7 +90,7 @@ def _moment(cell: Any) -> np.datetime64:
     return np.datetime64(cell)
 
 
-def as_gap(gap: Any) -> Any:
+def numpy_gap(gap: Any) -> Any:
     """A duration of Python or pandas as one of numpy; any other gap as it is."""
     if hasattr(gap, "to_timedelta64"):  # of pandas, with nanoseconds
         return gap.to_timedelta64()
@@ -119,7 +121,7 @@ class Timeline:
 
     @classmethod
     def of(cls, times: AnyArray, gap: Any) -> Self:
-        """Timeline of times in order, as `as_times` gives them, and a gap.
+        """Timeline of times in order, as `exact_times` gives them, and a gap.
 
         Raises
         ------
@@ -132,10 +134,10 @@ class Timeline:
             if number is None or number < 0:
                 raise ValueError(f"gap must be a number of 0 or more, got {gap!r}.")
             return cls(times.tolist(), number, errors)
-        (kind, unit), (own, length) = _unit(times.dtype), _duration(gap)
-        if kind == "months" != own:
+        (kind, unit), (gap_kind, length) = _unit(times.dtype), _duration(gap)
+        if kind == "months" != gap_kind:
             times, (kind, unit) = times.astype("M8[D]"), _UNITS["D"]
-        if kind != own or length < 0:
+        if kind != gap_kind or length < 0:
             raise ValueError(f"gap must be a duration of 0 or more, such as of days, got {gap!r}.")
         return cls(times.astype(np.int64).tolist(), length / unit, errors)
 
@@ -148,7 +150,7 @@ class Timeline:
         )
 
     def _reach(self, time: Fraction) -> Fraction:
-        """The gap and what rounding may have added to the distance of a time so far from this."""
+        """Gap, plus the largest rounding error of a distance from this time."""
         of_times, of_gap = self.errors
         return self.gap + of_times * (abs(time) + self.gap) + of_gap * self.gap
 
@@ -186,7 +188,7 @@ def _duration(gap: Any) -> tuple[str, Fraction]:
     """The gap in months or in seconds; of no kind if it is not a duration."""
     if isinstance(gap, Real) and gap == 0:
         return "seconds", Fraction(0)
-    gap = as_gap(gap)
+    gap = numpy_gap(gap)
     if not isinstance(gap, np.timedelta64) or np.isnat(gap):
         return "", Fraction(0)
     kind, length = _unit(gap.dtype)

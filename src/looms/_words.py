@@ -61,7 +61,7 @@ def digits(value: float, n: int) -> str:
     return f"{float(rounded):.0f}" if 10**n <= abs(float(rounded)) < 1e6 else rounded
 
 
-def with_error(value: float, error: float = math.nan) -> str:
+def estimate_text(value: float, error: float = math.nan) -> str:
     """A number, with its standard error if there is one; a dash for no number."""
     if not math.isfinite(value):
         return "–"
@@ -71,13 +71,13 @@ def with_error(value: float, error: float = math.nan) -> str:
     return f"{text} ± {digits(error, 2) if abs(value) < 1e6 else f'{error:.2g}'}"
 
 
-def score_text(value: float, of: float | None = None) -> str:
+def score_text(value: float, scale: float | None = None) -> str:
     """Text with four decimals below ten, as for rates, else with four significant digits.
 
     What belongs to a score, as its standard error does, has as many decimals as the one it is
-    ``of``.
+    ``scale``.
     """
-    size = abs(value if of is None else of)
+    size = abs(value if scale is None else scale)
     if not math.isfinite(value):
         return "–"
     if size == 0 or 1e-3 <= size < 10:
@@ -89,9 +89,9 @@ def score_text(value: float, of: float | None = None) -> str:
     return text if float(text) else text.removeprefix("-")
 
 
-def interval_text(low: float, high: float, of: float | None = None) -> str:
+def interval_text(low: float, high: float, scale: float | None = None) -> str:
     """Both ends of an interval of a score; a dash without them."""
-    return "–" if math.isnan(low) else f"{score_text(low, of)} to {score_text(high, of)}"
+    return "–" if math.isnan(low) else f"{score_text(low, scale)} to {score_text(high, scale)}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -107,9 +107,9 @@ def clean(text: object) -> str:
     Marks that change the direction of writing are left out, so that a name in any script
     does not affect the text around it.
     """
-    kept = (
+    characters = (
         " " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c
         for c in str(text)
         if c not in _DIRECTIONS
     )
-    return " ".join("".join(kept).split()) or "(empty)"
+    return " ".join("".join(characters).split()) or "(empty)"

@@ -82,10 +82,12 @@ class RowBlocks(ABC):
         whole: list[Array] = []
 
         def summands() -> Iterator[tuple[Array, ...]]:
-            for rows, (sums, own) in zip(self.places(), self.results(work, *columns), strict=True):
+            for rows, (sums, parts) in zip(
+                self.places(), self.results(work, *columns), strict=True
+            ):
                 if not whole:
-                    whole.extend(np.empty((self.shape[0], *part.shape[1:])) for part in own)
-                for column, part in zip(whole, own, strict=True):
+                    whole.extend(np.empty((self.shape[0], *part.shape[1:])) for part in parts)
+                for column, part in zip(whole, parts, strict=True):
                     column[rows] = part
                 yield sums
 
@@ -136,10 +138,10 @@ class ArrayBlocks(RowBlocks):
         self._order: AnyArray | None = None
 
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
-        def on(rows: slice | AnyArray) -> Any:
+        def block_result(rows: slice | AnyArray) -> Any:
             return work(self._block(rows), *(column[rows] for column in columns))
 
-        return in_threads(on, self.places(), self.n_threads)
+        return threaded_map(block_result, self.places(), self.n_threads)
 
     def places(self) -> Sequence[slice | AnyArray]:
         if self._order is None:
@@ -181,7 +183,7 @@ class ArrayBlocks(RowBlocks):
                 )
 
 
-def as_blocks(X: Matrix | RowBlocks) -> RowBlocks:
+def blocks_of(X: Matrix | RowBlocks) -> RowBlocks:
     """Rows in blocks; a matrix becomes blocks."""
     return X if isinstance(X, RowBlocks) else ArrayBlocks(X)
 
@@ -194,10 +196,10 @@ def rows_in_memory(X: Matrix | RowBlocks) -> Matrix:
     return X.rows(np.arange(X.shape[0]))
 
 
-def in_threads(
+def threaded_map(
     function: Callable[[Any], T], arguments: Iterable[Any], n_threads: int | None = None
 ) -> Iterator[T]:
-    """``function`` of each argument, in order; several run at once, without threads of their own.
+    """Results of a function in the order of its arguments, several at once, each in one thread.
 
     Only as many more are started as there are threads, so that few results wait in memory.
     Arguments are made in the calling thread, ahead of the others. The first exception ends it.
@@ -249,5 +251,5 @@ def tree_sum(summands: Iterable[T], add: Callable[[T, T], T]) -> T:
 
 
 def _added(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Sums one by one."""
+    """Sums of the arrays of two tuples, pair by pair."""
     return tuple(x + y for x, y in zip(a, b, strict=True))

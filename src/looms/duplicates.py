@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from looms._checks import as_table, as_they_are, gaps_in, value_numbers
+from looms._checks import gaps_in, label_array, readable_table, value_numbers
 from looms._typing import AnyArray, Array, Matrix
 
 __all__ = ["duplicate_groups"]
@@ -95,7 +95,7 @@ def numbered(X: Any) -> Matrix:
             X = X.copy()
             X.sum_duplicates()
         return X
-    X = as_table(X)
+    X = readable_table(X)
     try:
         if hasattr(X, "columns"):
             n, d = X.shape
@@ -125,7 +125,7 @@ def _column(frame: Any, k: int) -> AnyArray:
     else:
         column = frame.to_series(k)
         gaps = column.null_count()
-    return as_they_are(column.to_list() if gaps else column)
+    return label_array(column.to_list() if gaps else column)
 
 
 def _rounded(values: AnyArray) -> bool:
@@ -186,7 +186,7 @@ def n_unexpected_duplicates(X: Matrix, groups: AnyArray) -> int:
         return 0
     distinct = numbered(X[first])
     if X.shape[1] <= _NARROW:
-        distinct = _without_repeated_columns(distinct)
+        distinct = _distinct_columns(distinct)
     d = distinct.shape[1]
     if d < 2:
         return 0
@@ -218,15 +218,15 @@ def _parts(X: Matrix) -> Iterator[AnyArray]:
                 yield columns.take(run, mode="wrap")
 
 
-def _without_repeated_columns(X: Matrix) -> Array:
+def _distinct_columns(X: Matrix) -> Array:
     """Dense columns, without constant ones and those that order the rows as another does."""
     dense = _dense(X)
-    kept: dict[bytes, int] = {}
+    first_of: dict[bytes, int] = {}
     for k, column in enumerate(dense.T):
         values, rank = np.unique(column, return_inverse=True)
         if len(values) > 1:
-            kept.setdefault(min(rank.tobytes(), (len(values) - 1 - rank).tobytes()), k)
-    return np.asarray(dense[:, list(kept.values())])
+            first_of.setdefault(min(rank.tobytes(), (len(values) - 1 - rank).tobytes()), k)
+    return np.asarray(dense[:, list(first_of.values())])
 
 
 def _dense(X: Matrix) -> Array:

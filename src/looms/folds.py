@@ -19,8 +19,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from looms._checks import as_they_are, gaps_in, remark_on_order, value_numbers
-from looms._times import Timeline, as_times, plain_times
+from looms._checks import gaps_in, label_array, remark_on_order, value_numbers
+from looms._times import Timeline, exact_times, plain_times
 from looms._typing import AnyArray
 from looms._words import one_line
 
@@ -128,7 +128,7 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     numbers = _numbers_of_labels(groups, n, "groups")
     if numbers.max() == 0:
         raise ValueError(
-            f"All rows are in one group, {as_they_are(groups)[0]!s}: holding it out leaves none to "
+            f"All rows are in one group, {label_array(groups)[0]!s}: holding it out leaves none to "
             "train on. Drop groups, or give a finer one."
         )
     return numbers
@@ -141,7 +141,7 @@ def _numbers_of_labels(given: Any, n: int, name: str) -> AnyArray:
             f"{name} takes the labels of the rows, not the name of a column: "
             f"{name}=table[{given!r}]."
         )
-    labels = as_they_are(given)
+    labels = label_array(given)
     if labels.shape != (n,):
         raise ValueError(
             f"{name} must hold one label per row, {n} of them, but has shape {labels.shape}."
@@ -199,7 +199,7 @@ def joined_groups(a: Any, b: Any) -> AnyArray:
     array([0, 0, 0, 1])
     """
     _warn_of_order(a=a, b=b)
-    n = np.atleast_1d(as_they_are(a)).shape[0]
+    n = np.atleast_1d(label_array(a)).shape[0]
     a, b = (_numbers_of_labels(labels, n, name) for name, labels in (("a", a), ("b", b)))
     size = int(a.max()) + int(b.max()) + 2
     links = coo_array((np.ones(len(a)), (a, a.max() + 1 + b)), shape=(size, size))
@@ -249,7 +249,7 @@ def _splits(
         return list(splitter(n_folds).split(X, y, together))
     seeds = range(random_state, random_state + int(match[1]))
     shuffled = (splitter(n_folds, shuffle=True, random_state=seed) for seed in seeds)
-    return chain.from_iterable(each.split(X, y, together) for each in shuffled)
+    return chain.from_iterable(folds.split(X, y, together) for folds in shuffled)
 
 
 def _repetitions(splits: Any, n: int) -> AnyArray:
@@ -299,7 +299,9 @@ def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(np.asarray(groups)[order], prepend=groups[order[0]] - 1))
     with_fold = left_out_with(folds[:, order])
-    least, most = (of.reduceat(with_fold, starts, axis=1) for of in (np.minimum, np.maximum))
+    least, most = (
+        extreme.reduceat(with_fold, starts, axis=1) for extreme in (np.minimum, np.maximum)
+    )
     tested = np.maximum.reduceat(folds[:, order], starts, axis=1) >= 0
     if (tested & (least < most)).any():
         raise ValueError(
@@ -376,7 +378,7 @@ class GapKFold:
 
     def __getstate__(self) -> dict[str, Any]:
         """State with times and gap as numbers or dates of numpy, which model files can hold."""
-        given = None if self.time is None else as_they_are(self.time)
+        given = None if self.time is None else label_array(self.time)
         time, gap = plain_times(given, self.gap)
         return {"n_splits": self.n_splits, "gap": gap, "time": self.time if time is None else time}
 
@@ -407,10 +409,10 @@ class GapKFold:
             raise ValueError(
                 f"n_splits must be from 2 to the number of rows, {n}, got {self.n_splits!r}."
             )
-        given = np.arange(n) if self.time is None else as_they_are(self.time)
+        given = np.arange(n) if self.time is None else label_array(self.time)
         if given.shape == (n,) and (missing := gaps_in(given)).any():
             raise ValueError(f"time is missing in row {int(np.argmax(missing))}.")
-        time = as_times(given)
+        time = exact_times(given)
         if time is None or time.shape != (n,):
             raise ValueError(
                 f"time must hold a number or a date for each of {n} rows, got "

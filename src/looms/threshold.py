@@ -186,9 +186,9 @@ class AtLeast(ThresholdRule):
         tp, fp, fn, _ = counts
         recall, called = tp / (tp + fn), tp + fp
         precision = np.divide(tp, called, out=np.zeros_like(tp), where=called > 0)
-        own, other = (recall, precision) if self.rate == "recall" else (precision, recall)
-        met = own >= self.least - _ROUNDING
-        return np.where(met, 1.0 - other, 1.0 + self.least - own), -own
+        rate, opposite = (recall, precision) if self.rate == "recall" else (precision, recall)
+        met = rate >= self.least - _ROUNDING
+        return np.where(met, 1.0 - opposite, 1.0 + self.least - rate), -rate
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class Metric:
 RULES: dict[str, ThresholdRule] = {"balanced": BalancedError(), "f1": FBeta()}
 
 
-def as_rule(threshold: Any) -> ThresholdRule | Metric:
+def threshold_rule(threshold: Any) -> ThresholdRule | Metric:
     """Rule from a name, such as "balanced", "recall=0.9" or "cost=1:5", an object or a function.
 
     Raises
@@ -253,8 +253,8 @@ def as_rule(threshold: Any) -> ThresholdRule | Metric:
 
     Examples
     --------
-    >>> from looms.threshold import as_rule
-    >>> as_rule("cost=1:5")
+    >>> from looms.threshold import threshold_rule
+    >>> threshold_rule("cost=1:5")
     Cost(false_positive=1.0, false_negative=5.0, true_positive=0.0, true_negative=0.0)
     """
     if isinstance(threshold, ThresholdRule | Metric):
@@ -272,9 +272,9 @@ def as_rule(threshold: Any) -> ThresholdRule | Metric:
                 return Cost(false_positive, false_negative)
     elif callable(threshold) and not isinstance(threshold, type):
         return Metric(threshold)
-    known = ", ".join(map(repr, [*RULES, "recall=0.9", "precision=0.8", "cost=1:5"]))
+    names = ", ".join(map(repr, [*RULES, "recall=0.9", "precision=0.8", "cost=1:5"]))
     raise ValueError(
-        f"Unknown threshold {threshold!r}; known are a probability between 0 and 1, {known}, an "
+        f"Unknown threshold {threshold!r}; known are a probability between 0 and 1, {names}, an "
         "object of looms.threshold, and a metric of (y_true, y_pred)."
     )
 
@@ -329,7 +329,7 @@ def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
     >>> threshold < find_threshold(loo, Cost(false_positive=5, false_negative=1))[0]
     True
     """
-    rule = as_rule(rule)
+    rule = threshold_rule(rule)
     if loo.y.ndim != 1:
         raise ValueError("A threshold needs two classes; for more, the largest output decides.")
     weighted = np.flatnonzero(loo.sample_weight > 0)  # the others must not place the cuts
@@ -346,7 +346,7 @@ def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
     if isinstance(rule, Metric):
         rank, labels = np.arange(len(f)), np.where(positive, 1, -1)
         predictions = (np.where(rank >= cut, 1, -1) for cut in distinct)
-        losses = (np.array([rule.loss(labels, each, weight) for each in predictions]),)
+        losses = (np.array([rule.loss(labels, predicted, weight) for predicted in predictions]),)
     else:
         # Sums from either end, so that a class all on one side counts zero on the other exactly.
         by_class = [weight * side for side in (positive, ~positive)]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from looms._checks import some_of
+from looms._checks import take_rows
 from looms._typing import AnyArray, Array
 from looms.folds import GapKFold, check_rest, fold_numbers, is_number_of_folds, left_out_with
 
@@ -155,7 +155,7 @@ class Units:
             that it tests, leaves out all rows, or leaves out all rows of some class.
         """
         some = slice(None) if rows is None else rows
-        own = some_of(groups, some)
+        own = take_rows(groups, some)
         if is_number_of_folds(cv):
             options: dict[str, Any] = {"classes": classes, "random_state": random_state}
             return cls.of_numbers(fold_numbers(cv, y[some], own, **options), own)

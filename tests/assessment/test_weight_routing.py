@@ -21,7 +21,7 @@ import looms
 from looms.assessment import AllSplitsRaisedError, compare
 from looms.assessment._assess import stored
 from looms.assessment._bootstrap632 import KNOWN, no_information
-from looms.assessment._scoring import all_scores
+from looms.assessment._scoring import score_all
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import plan
 from looms.criteria._error_rates import balanced_error_rate
@@ -42,7 +42,7 @@ def scores_of_duplicates(model, X, y, weight, names, train, test):
     copies = np.repeat(np.arange(len(y)), weight.astype(int))
     model.fit(*(v[copies[np.isin(copies, train)]] for v in (X, y)))
     rows = copies[np.isin(copies, test)]
-    return all_scores({n: named_scorer(n) for n in names}, model, X[rows], y[rows])
+    return score_all({n: named_scorer(n) for n in names}, model, X[rows], y[rows])
 
 
 def weighted(model, X, y, weight, n=4, **options):
@@ -144,8 +144,8 @@ def test_a_class_without_weight_does_not_count():
     scorers = {"balanced_accuracy": named_scorer("balanced_accuracy")}
     y, weight = np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 0.0, 0.0])
     model = DummyClassifier(strategy="constant", constant=0).fit(y[:, None], y)
-    assert all_scores(scorers, model, y[:, None], y, weight) == {"balanced_accuracy": 1.0}
-    assert all_scores(scorers, model, y[:, None], y) == {"balanced_accuracy": 0.5}
+    assert score_all(scorers, model, y[:, None], y, weight) == {"balanced_accuracy": 1.0}
+    assert score_all(scorers, model, y[:, None], y) == {"balanced_accuracy": 0.5}
 
 
 @pytest.mark.parametrize("task", ["classes", "values"])

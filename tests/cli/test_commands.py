@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from looms import TabularClassifier
-from looms._words import with_error
+from looms._words import estimate_text
 from looms.model_files import load_model
 
 # The main job --------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_a_test_file_metrics_and_quiet(looms, pets):
     shown = looms("fit", pets, *given[:-2], "--test", "new.csv", "-o", "m.skops", "-f")
     assert "new.csv, 12 rows" in shown.stdout
     assert f"f1_macro: {own['value']:.4g}\n" in shown.stdout
-    assert f"roc_auc: {with_error(*area)}\n" in shown.stdout
+    assert f"roc_auc: {estimate_text(*area)}\n" in shown.stdout
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 from stacks import stacked_regressor
 
 from looms._scores import score_with_error
-from looms._words import score_text, with_error
+from looms._words import estimate_text, score_text
 from looms.cli.fit import certified
 from looms.model_files import load_model, save_model
 
@@ -209,7 +209,7 @@ def test_what_belongs_to_a_score_has_its_decimals(value, of, text):
     ],
 )
 def test_standard_errors_have_two_digits_and_no_exponents(value, error, text):
-    assert with_error(value, error) == text
+    assert estimate_text(value, error) == text
 
 
 def test_shares_and_r2_have_at_most_four_decimals():

@@ -15,7 +15,7 @@ import pytest
 import looms as looms_package
 from looms._files import write_whole
 from looms.cli._errors import visible
-from looms.cli._output import csv_text, without_formula
+from looms.cli._output import csv_text, escape_formula
 from looms.model_files import load_model
 
 #: A window title, the clipboard, a cleared screen, colors, C1, the direction of writing, lines.
@@ -95,8 +95,8 @@ FORMULAS = ['=HYPERLINK("http://evil","x")', "@SUM(1+1)", "+cmd|x", "-2+3", "\t=
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_formula_gets_an_apostrophe_that_can_be_taken_away(text):
-    assert without_formula(text) == f"'{text}"
-    assert without_formula(f"'{text}") == f"''{text}"
+    assert escape_formula(text) == f"'{text}"
+    assert escape_formula(f"'{text}") == f"''{text}"
 
 
 WORDS = ["-3.5", "+1e-3", "-inf", "+", "-", "it's", "a=b", "", -3.5, None]
@@ -104,7 +104,7 @@ WORDS = ["-3.5", "+1e-3", "-inf", "+", "-", "it's", "a=b", "", -3.5, None]
 
 @pytest.mark.parametrize("value", WORDS)
 def test_numbers_signs_and_words_stay_as_they_are(value):
-    assert without_formula(value) == value
+    assert escape_formula(value) == value
 
 
 def test_cells_names_and_rows_of_a_table_are_guarded_and_numbers_are_not(capsys):

@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from looms import _optional
 from looms.tables import TablePreprocessor, _preprocessor
 from looms.tables._preprocessor import serious_remarks
-from looms.tables._unlike import Unlike
+from looms.tables._unseen import UnseenValues
 
 FRAME = pd.DataFrame(
     {
@@ -544,27 +544,27 @@ def test_rows_unlike_those_of_the_fit_are_counted_in_blocks():
         }
     )
     transformer = TablePreprocessor().fit(frame)
-    unlike = Unlike(transformer)
-    parts = [unlike.add(new[:3]), unlike.add(new[3:])]
+    unseen = UnseenValues(transformer)
+    parts = [unseen.add(new[:3]), unseen.add(new[3:])]
     np.testing.assert_array_equal(np.vstack(parts), transformer.transform(new))
-    assert unlike.n_rows == 4
-    assert unlike.notes() == (
+    assert unseen.n_rows == 4
+    assert unseen.notes() == (
         "no row has a value of 'c': typical values are used instead",
         "in 2 of 4 rows 'a' is far outside its training range, 0 to 4, furthest -7 and 'b' is far "
         "outside its training range, 0 to 4, furthest 9; predictions there are extrapolated",
         "in 2 of 4 rows 'town' has a value that no training row has, first 'z': it counts as rare, "
         "or as none",
     )
-    assert Unlike(transformer).add(frame).shape == (2, 5)
+    assert UnseenValues(transformer).add(frame).shape == (2, 5)
 
 
 def test_like_rows_give_no_note_and_dates_are_said():
-    assert "read as a date" in Unlike(TablePreprocessor().fit(FRAME)).notes()[0]
+    assert "read as a date" in UnseenValues(TablePreprocessor().fit(FRAME)).notes()[0]
     few = FRAME[["age", "town", "owner"]]
-    unlike = Unlike(TablePreprocessor().fit(few))
-    unlike.add(few)
-    assert unlike.notes() == ()
-    thin = Unlike(TablePreprocessor().fit(sparse.csr_array([[1.0, 2]])))
+    unseen = UnseenValues(TablePreprocessor().fit(few))
+    unseen.add(few)
+    assert unseen.notes() == ()
+    thin = UnseenValues(TablePreprocessor().fit(sparse.csr_array([[1.0, 2]])))
     assert thin.add(sparse.csr_array([[9.0, 9]])).shape == (1, 2)
     assert (thin.n_rows, thin.notes()) == (1, ())
 
@@ -575,11 +575,11 @@ def test_only_the_notes_on_most_rows_are_shown(n_more):
     new = frame.copy()
     for k in range(n_more):
         new.loc[:k, f"c{k}"] = 50
-    unlike = Unlike(TablePreprocessor().fit(frame))
-    unlike.add(new)
-    assert unlike.notes()[0].startswith(f"in {n_more} of 9 rows 'c{n_more - 1}' is far outside")
-    assert ("1 more such notes are not shown" in unlike.notes()) == (n_more == 6)
-    assert len(unlike.notes()) == n_more
+    unseen = UnseenValues(TablePreprocessor().fit(frame))
+    unseen.add(new)
+    assert unseen.notes()[0].startswith(f"in {n_more} of 9 rows 'c{n_more - 1}' is far outside")
+    assert ("1 more such notes are not shown" in unseen.notes()) == (n_more == 6)
+    assert len(unseen.notes()) == n_more
 
 
 def test_names_of_rows_are_no_features_unless_kinds_say_so():

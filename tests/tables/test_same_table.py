@@ -65,7 +65,7 @@ NAMES = [*FILES, "pandas", "polars", "pyarrow"]
 SUFFIXES = ["csv", "tsv", "xlsx", "ods", "parquet", "feather"]
 
 
-def as_text(cell, mark=".", truth=str):
+def texts_of(cell, mark=".", truth=str):
     if isinstance(cell, float):
         return str(cell).replace(".", mark)
     return truth(cell) if isinstance(cell, bool) else str(cell)
@@ -74,7 +74,7 @@ def as_text(cell, mark=".", truth=str):
 def write_text(path, sep, mark, gaps, truth, around):
     gap, lines = itertools.cycle(gaps), [sep.join(CELLS)]
     for row in zip(*CELLS.values(), strict=True):
-        texts = [next(gap) if c is None else as_text(c, mark, truth) for c in row]
+        texts = [next(gap) if c is None else texts_of(c, mark, truth) for c in row]
         lines.append(sep.join([around + text + around for text in texts[:-2]] + texts[-2:]))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -84,7 +84,7 @@ def write_arff(path):
     types |= {"color": "string", "code": "string", "day": 'date "yyyy-MM-dd"', "seen": "date"}
     lines = ["@relation t", *(f"@attribute {n} {types.get(n, 'numeric')}" for n in CELLS), "@data"]
     for row in zip(*CELLS.values(), strict=True):
-        texts = [c.isoformat() if isinstance(c, date) else as_text(c) for c in row]
+        texts = [c.isoformat() if isinstance(c, date) else texts_of(c) for c in row]
         lines.append(",".join("?" if t == "None" else repr(t) if " " in t else t for t in texts))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

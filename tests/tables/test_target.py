@@ -6,7 +6,7 @@ import pytest
 
 from looms._words import rows_of_files
 from looms.datasets._table import WRITTEN
-from looms.tables._target import MOST_CLASSES, labels_among, labels_of, numbers, target_of, text
+from looms.tables._target import MOST_CLASSES, labels_of, matched_labels, numbers, target_of, text
 
 MANY, DIGITS = [*range(MOST_CLASSES + 1)], [*map(str, range(30))]
 
@@ -110,8 +110,8 @@ def test_labels(column, labels):
 def test_truth_is_labeled_as_the_classes_are():
     labels = pd.Series(["1", "FALSE", "x"])
     for classes in (["True", "False"], ["TRUE", "false"]):
-        assert labels_among(labels, np.array(classes)).tolist() == [*classes, "x"]
-    assert labels_among(labels, np.array(["True", "x"])).tolist() == ["1", "FALSE", "x"]
+        assert matched_labels(labels, np.array(classes)).tolist() == [*classes, "x"]
+    assert matched_labels(labels, np.array(["True", "x"])).tolist() == ["1", "FALSE", "x"]
 
 
 def test_numbers():

@@ -289,8 +289,8 @@ def stored(
     """
     seed = checked_seed(random_state, store)
     experiment = Experiment.of(estimator, X, y, n_splits, random_state=seed, **options)
-    kept = experiment.store(Path(store), make=False)
-    return None if kept is None else _assessment(experiment, kept.load(experiment.splits))
+    part = experiment.store(Path(store), make=False)
+    return None if part is None else _assessment(experiment, part.load(experiment.splits))
 
 
 def finished(
@@ -301,7 +301,7 @@ def finished(
 ) -> Assessment:
     """Assessment, after running the splits that the store lacks."""
     splits = experiment.splits
-    kept = None if store is None else experiment.store(Path(store), make=True)
+    part = None if store is None else experiment.store(Path(store), make=True)
     if experiment.repeats_rows:
         warnings.warn(
             f"{type(experiment.estimator).__name__} cannot be given sample_weight in fit, so "
@@ -313,14 +313,14 @@ def finished(
     by_index = {split.index: split for split in splits}
     results: dict[int, SplitResult] = {}
     try:
-        stored = {} if kept is None else kept.load(splits)
+        stored = {} if part is None else part.load(splits)
         results |= {index: result for index, result in stored.items() if result.error is None}
         if progress is not None:
             progress(len(results), len(splits), None)
         missing = [split for split in splits if split.index not in results]
         for result in run_splits(experiment, missing, n_jobs):
-            if kept is not None:
-                kept.save(by_index[result.index], result)
+            if part is not None:
+                part.save(by_index[result.index], result)
             results[result.index] = result
             if progress is not None:
                 progress(len(results), len(splits), result)
@@ -369,8 +369,8 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
     units, classes = experiment.units[tested], bool(is_classifier(experiment.estimator))
     names = np.unique(experiment.y[tested]) if classes else ()
     labels = [experiment.y[tested] == name for name in names]
-    of_units = len(np.unique(units)), [len(np.unique(units[own])) for own in labels]
-    of_rows = len(units), [int(np.count_nonzero(own)) for own in labels]
+    of_units = len(np.unique(units)), [len(np.unique(units[members])) for members in labels]
+    of_rows = len(units), [int(np.count_nonzero(members)) for members in labels]
     return Assessment(
         tuple(results[split.index] for split in done if split.index != WHOLE),
         whole,

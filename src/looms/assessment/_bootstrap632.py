@@ -82,7 +82,9 @@ def check_defined(names: Mapping[str, Scorer], y: npt.ArrayLike) -> None:
     """Raise ValueError unless .632+ is defined for all these scores of these targets."""
     if np.ndim(y) != 1:
         raise ValueError("The .632+ bootstrap takes one target; assess each by itself.")
-    unknown = [name for name, one in names.items() if name not in KNOWN or own_name(one) != name]
+    unknown = [
+        name for name, scorer in names.items() if name not in KNOWN or own_name(scorer) != name
+    ]
     if unknown:
         raise ValueError(
             f"The .632+ bootstrap needs the score of predictions without information, which is "

@@ -15,7 +15,7 @@ from looms import _html
 from looms._checks import check_share
 from looms._optional import require
 from looms._scores import scale_of
-from looms._words import aligned, interval_text, score_text, with_error
+from looms._words import aligned, estimate_text, interval_text, score_text
 from looms.assessment._assess import Progress, finished
 from looms.assessment._experiment import Experiment, checked_seed
 from looms.assessment._result import Assessment, corrected_error
@@ -108,9 +108,9 @@ class Comparison:
         ]
         rows = [["difference", "mean", "s.e.", "95 % interval", "p"]]
         for (first, second, name), row in self._tests().items():
-            of = scale_of(name, self.results[first].mean[name])
-            mean, error = (score_text(row[each], of) for each in ("difference", "standard_error"))
-            interval = interval_text(row["low"], row["high"], of)
+            scale = scale_of(name, self.results[first].mean[name])
+            mean, error = (score_text(row[key], scale) for key in ("difference", "standard_error"))
+            interval = interval_text(row["low"], row["high"], scale)
             p = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
             rows.append([f"{name}, {first} − {second}", mean, error, interval, p])
         return "\n\n".join([*parts, "\n".join(aligned(rows))])
@@ -123,21 +123,21 @@ class Comparison:
         rows = []
         for estimator, result in self.results.items():
             estimates = [result.estimate(name) for name in names]
-            rows.append((estimator, *(with_error(e.value, e.standard_error) for e in estimates)))
+            rows.append((estimator, *(estimate_text(e.value, e.standard_error) for e in estimates)))
         first = next(iter(self.results.values()))
         means = _html.table(["mean ± s.e.", *names], rows, first._design())
         tests = [
             (
-                f"{name}, {one} − {other}",
-                with_error(test["difference"], test["standard_error"]),
+                f"{name}, {first_name} − {second_name}",
+                estimate_text(test["difference"], test["standard_error"]),
                 interval_text(
-                    test["low"], test["high"], scale_of(name, self.results[one].mean[name])
+                    test["low"], test["high"], scale_of(name, self.results[first_name].mean[name])
                 ),
                 f"{test['t']:.2f}",
                 f"{test['p_value']:.2g}",
                 str(test["n_splits"]),
             )
-            for (one, other, name), test in self._tests().items()
+            for (first_name, second_name, name), test in self._tests().items()
         ]
         head = ["difference", "mean ± s.e.", "95 % interval", "t", "p", "splits"]
         note = "Corrected resampled t-test, two-sided, each pair by itself."
@@ -217,12 +217,13 @@ def compare(
         for name, estimator in estimators.items()
     }
     if options.get("scoring") is None:  # those that all have
-        common = set.intersection(*(set(each.scorers) for each in experiments.values()))
+        scorers_of = [set(experiment.scorers) for experiment in experiments.values()]
+        common = set.intersection(*scorers_of)
         if not common:
             raise ValueError("Classifiers and regressors have no score in common; give `scoring`.")
-        for name, each in experiments.items():
-            scorers = {key: one for key, one in each.scorers.items() if key in common}
-            experiments[name] = replace(each, scorers=scorers)
+        for name, experiment in experiments.items():
+            scorers = {key: experiment.scorers[key] for key in experiment.scorers if key in common}
+            experiments[name] = replace(experiment, scorers=scorers)
     next(iter(experiments.values())).warn_of_duplicates()
     results = {
         name: finished(experiment, store, n_jobs, progress)
@@ -233,16 +234,16 @@ def compare(
 
 def paired(first: Assessment, second: Assessment, name: str, level: float) -> dict[str, float]:
     """Corrected resampled t-test of one score of two assessments on the same splits."""
-    both = [
+    pairs = [
         (a, b)
         for a, b in zip(first.splits, second.splits, strict=True)
         if a.error is None and b.error is None
     ]
-    d = np.array([a.scores[name] - b.scores[name] for a, b in both])
+    d = np.array([a.scores[name] - b.scores[name] for a, b in pairs])
     if len(d) < 2:
         mean = error = float("nan")
     else:
-        mean, error = float(np.mean(d)), corrected_error(d, [a for a, _ in both])
+        mean, error = float(np.mean(d)), corrected_error(d, [a for a, _ in pairs])
     half = float(stats.t.ppf((1 + level) / 2, len(d) - 1)) * error if len(d) > 1 else float("nan")
     t = mean / error if error else (0.0 if mean == 0 else float(np.copysign(np.inf, mean)))
     return {

@@ -63,13 +63,13 @@ def package_versions(*things: Any) -> dict[str, str]:
     versions = {}
     for package in sorted(feeder.packages):
         unknown = str(getattr(sys.modules.get(package), "__version__", "unknown"))
-        known = [metadata.version(name) for name in distributions.get(package, ())]
-        versions[package] = known[0] if known else unknown
+        installed = [metadata.version(name) for name in distributions.get(package, ())]
+        versions[package] = installed[0] if installed else unknown
     return versions
 
 
 class _Named(tuple[Any, ...]):
-    """What code names."""
+    """Values of the names in code."""
 
 
 class _Feeder:
@@ -97,7 +97,7 @@ class _Feeder:
             self._text(type(content).__name__, plain)
         elif isinstance(content, Mapping):
             self._text("mapping", str(len(content)))
-            for key in _in_order(content):
+            for key in _sorted_keys(content):
                 self.item(key, where)
                 self.item(content[key], f"{where}[{key!r}]")
         else:
@@ -134,11 +134,11 @@ class _Feeder:
             matrix.sum_duplicates()
             return "sparse", value.shape, matrix.data, matrix.indices, matrix.indptr
         if isinstance(value, set | frozenset):
-            return "set", _in_order(value)
+            return "set", _sorted_keys(value)
         if hasattr(value, "iloc"):
             columns = [value] if value.ndim == 1 else [column for _, column in value.items()]
-            of_columns = {(k, str(of.name)): _column(of) for k, of in enumerate(columns)}
-            return "frame", value.shape, of_columns
+            contents = {(k, str(part.name)): _column(part) for k, part in enumerate(columns)}
+            return "frame", value.shape, contents
         if hasattr(value, "to_pandas"):
             return self._content(value.to_pandas(), where)
         if isinstance(value, property):
@@ -185,12 +185,12 @@ class _Feeder:
     def _class(self, value: type) -> tuple[Any, ...]:
         if self._is_installed(value.__module__):
             return "class", _name(value)
-        own = {
+        attributes = {
             name: attribute
             for name, attribute in vars(value).items()
             if isinstance(attribute, FunctionType) or not (name[:2] == name[-2:] == "__")
         }
-        return "class", _name(value), value.__mro__[1:], _Named([own])
+        return "class", _name(value), value.__mro__[1:], _Named([attributes])
 
     def _function(self, value: FunctionType, where: str) -> tuple[Any, ...]:
         # Of a decorator's function __module__ is that of what it decorates; its globals are not.
@@ -219,7 +219,7 @@ class _Feeder:
             for name in code.co_names:
                 value = scope.get(name)
                 if isinstance(value, ModuleType) and not self._is_installed(value.__name__):
-                    if not any(vars(value) is known for known in scopes):
+                    if not any(vars(value) is searched for searched in scopes):
                         scopes.append(vars(value))
                 elif name in scope:
                     named.append((name, value))
@@ -236,7 +236,7 @@ def _column(column: Any) -> tuple[Any, ...]:
 
 
 def _reduced(value: Any, in_code: bool) -> str | tuple[Any, ...]:
-    """How pickle would make the value again; an exception for what it cannot."""
+    """Reduction of a value as pickle has it, or the exception that pickle raises."""
     kind = type(value)
     # Of loggers, locks and such, which code names, the state has nothing to do with results.
     works = in_code and kind.__module__ in sys.stdlib_module_names and hasattr(value, "__dict__")
@@ -246,7 +246,7 @@ def _reduced(value: Any, in_code: bool) -> str | tuple[Any, ...]:
     return value.__reduce_ex__(4) if reduce is None else reduce(value)
 
 
-def _in_order(keys: Iterable[Any]) -> list[Any]:
+def _sorted_keys(keys: Iterable[Any]) -> list[Any]:
     return sorted(keys, key=lambda key: (type(key).__name__, str(key)))
 
 

@@ -21,13 +21,13 @@ from sklearn.utils import assert_all_finite, check_consistent_length, check_rand
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
-from looms._checks import as_table, check_estimator, check_known, one_column, some_of
+from looms._checks import check_estimator, check_known, readable_table, squeeze_column, take_rows
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.assessment._bootstrap632 import KNOWN, check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
-from looms.assessment._scoring import all_scores, default_scoring
+from looms.assessment._scoring import default_scoring, score_all
 from looms.assessment._split_run import (
     PROCESS,
     SplitResult,
@@ -98,7 +98,7 @@ class Experiment:
         gap: int = 0,
     ) -> Self:
         """Experiment from the arguments of `assess`, which are checked."""
-        X = as_table(X)
+        X = readable_table(X)
         if sparse.issparse(X):
             X = X.tocsr()
         elif not hasattr(X, "shape"):
@@ -206,7 +206,7 @@ class Experiment:
             except Exception as error:  # of any estimator; the other splits go on
                 values = {"error": f"{type(error).__name__}: {error}"}
         # The duplicates among all rows were counted before.
-        others = [
+        remaining = [
             w
             for w in recorded
             if not (self.duplicates == "ignore" and type(w) is DuplicatesWarning)
@@ -215,7 +215,7 @@ class Experiment:
             split.index,
             len(train),
             len(test),
-            warnings=distinct(f"{type(w).__name__}: {w}" for w in others),
+            warnings=distinct(f"{type(w).__name__}: {w}" for w in remaining),
             seconds=time.perf_counter() - began,
             **values,
         )
@@ -228,13 +228,13 @@ class Experiment:
         X_test, y_test = _safe_split(model, self.X, self.y, test, train)
         if w_test is not None and not w_test.any():
             raise ValueError("No row of the test part has a positive weight.")
-        groups = some_of(self.groups, train)
+        groups = take_rows(self.groups, train)
         arguments = fit_arguments(model, sample_weight=w_train, groups=groups)
         model.fit(X_train, y_train, **arguments)
         parts = parts_of(model)
         fitted = parts.kernel_model
         values = {
-            "scores": all_scores(self.scorers, model, X_test, y_test, w_test),
+            "scores": score_all(self.scorers, model, X_test, y_test, w_test),
             "loo_scores": {} if fitted is None else loo_scores(parts.last, self.scorers, w_train),
             "chosen": chosen_by(model, fitted),
         }
@@ -310,7 +310,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> Array | None:
     """
     if sample_weight is None:
         return None
-    weight = one_column(np.array(sample_weight, dtype=np.float64))
+    weight = squeeze_column(np.array(sample_weight, dtype=np.float64))
     if weight.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must have one weight for each of the {n_samples} samples, but has "
@@ -345,28 +345,28 @@ def estimator_text(estimator: Any) -> str:
         *before, (_, last) = estimator.steps
         names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
         return " → ".join([*names, estimator_text(last)])
-    return " ".join(repr(_without(estimator, _NO_MATTER)).split())
+    return " ".join(repr(_reset_parameters(estimator, _NO_MATTER)).split())
 
 
 def estimator_key(estimator: Any) -> str | None:
     """Digest of an estimator by content, equal for those that differ only in what does not change
     predictions, and in seeds; None if some parameter has no content."""
     try:
-        return content_key(estimator=_without(estimator, {*_NO_MATTER, "random_state"}))
+        return content_key(estimator=_reset_parameters(estimator, {*_NO_MATTER, "random_state"}))
     except TypeError:
         return None
 
 
-def _without(estimator: Any, names: Collection[str]) -> Any:
+def _reset_parameters(estimator: Any, names: Collection[str]) -> Any:
     """The unfitted estimator with defaults for the parameters of these names."""
-    one = clone(estimator)
-    parameters = {"": one} | one.get_params()
-    for name in parameters:
-        owner, _, own = name.rpartition("__")
-        if own in names:
-            default = signature(type(parameters[owner])).parameters[own].default
-            one.set_params(**{name: default})
-    return one
+    reset = clone(estimator)
+    parameters = {"": reset} | reset.get_params()
+    for path in parameters:
+        owner, _, name = path.rpartition("__")
+        if name in names:
+            default = signature(type(parameters[owner])).parameters[name].default
+            reset.set_params(**{path: default})
+    return reset
 
 
 def _class(step: Any) -> str:

@@ -55,10 +55,11 @@ def run_splits(
     backend, _ = get_active_backend()
     n_workers = effective_n_jobs(n_jobs)
     # In company a split is sent as long as it was lost fewer times than this; then alone.
-    send: Send = partial(_by_joblib, backend, n_workers)
+    send: Send = partial(_run_on_joblib, backend, n_workers)
     in_company, alone = 2, 2
     if isinstance(backend, BACKENDS.get("dask", ())):
-        send, in_company, alone = partial(_by_dask, backend), 1, 1  # its scheduler tries too
+        send = partial(_run_on_dask, backend)
+        in_company = alone = 1  # its scheduler tries, too
     capped = PROCESS if n_workers > 1 else None
     run = partial(_run, capped=capped, caller=os.getpid(), config=get_config())
     shared = replace(experiment, splits=())  # which need not know of each other
@@ -89,13 +90,13 @@ def _run(
 ) -> SplitResult:
     """Split as a task, with the caller's configuration of scikit-learn."""
     if os.getppid() == caller:
-        _end_with(caller)
+        _watch_parent(caller)
     with config_context(**config):
         return experiment.run(split, capped)
 
 
 @cache
-def _end_with(parent: int) -> None:
+def _watch_parent(parent: int) -> None:
     """End this worker soon after its parent, which may be killed without notice."""
 
     def watch() -> None:
@@ -106,7 +107,7 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _by_joblib(
+def _run_on_joblib(
     backend: Any,
     n_workers: int,
     run: Callable[..., SplitResult],
@@ -130,8 +131,8 @@ def _by_joblib(
         return_as="generator_unordered",
         batch_size=1,  # larger ones would keep finished splits from being stored at once
     )
-    in_threads = getattr(backend, "supports_sharedmem", False)
-    filters = nullcontext() if in_threads else _without_words_of_loky()
+    shares_memory = getattr(backend, "supports_sharedmem", False)
+    filters = nullcontext() if shares_memory else _silence_loky()
     try:
         with filters:
             results = parallel(tasks())
@@ -150,8 +151,8 @@ def _by_joblib(
 
 
 @contextmanager
-def _without_words_of_loky() -> Iterator[None]:
-    """Without its warning, in a thread of its own, that a worker stopped.
+def _silence_loky() -> Iterator[None]:
+    """Context without loky's warning, from a thread of its own, that a worker stopped.
 
     Filters are of the whole process: splits in threads record warnings, and set theirs meanwhile.
     """
@@ -160,7 +161,7 @@ def _without_words_of_loky() -> Iterator[None]:
         yield
 
 
-def _by_dask(
+def _run_on_dask(
     backend: Any, run: Callable[..., SplitResult], experiment: Experiment, splits: list[Split]
 ) -> Iterator[SplitResult | _Lost]:
     """Results and losses of splits sent through the client of joblib's backend.

@@ -249,7 +249,7 @@ class Assessment:
         check_share(level, "level")
         pandas = require("pandas", "The interval of an assessment")
         estimates = [self.estimate(name, level) for name in self.scores]
-        rows = [(each.low, each.high) for each in estimates]
+        rows = [(estimate.low, estimate.high) for estimate in estimates]
         return pandas.DataFrame(rows, index=list(self.scores), columns=["low", "high"])
 
     def estimate(self, score: str, level: float = 0.95) -> ScoreEstimate:
@@ -281,14 +281,14 @@ class Assessment:
         low, high = kind.interval(value, error, t, n)
         loo = optimism = optimism_error = float("nan")
         discernible = False
-        both = [split for split in done if score in split.loo_scores]
-        if both:
-            held_out, test = np.array([(s.loo_scores[score], s.scores[score]) for s in both]).T
+        pairs = [split for split in done if score in split.loo_scores]
+        if pairs:
+            held_out, test = np.array([(s.loo_scores[score], s.scores[score]) for s in pairs]).T
             same = np.isclose(held_out, test, rtol=1e-12, atol=0.0)
             difference = np.where(same, 0.0, held_out - test)
             loo, optimism = float(np.mean(held_out)), float(np.mean(difference))
-            optimism_error = corrected_error(difference, both)
-            discernible = abs(optimism) > stats.t.ppf(0.975, len(both) - 1) * optimism_error
+            optimism_error = corrected_error(difference, pairs)
+            discernible = abs(optimism) > stats.t.ppf(0.975, len(pairs) - 1) * optimism_error
         return ScoreEstimate(
             value=value,
             standard_error=error,
@@ -306,10 +306,13 @@ class Assessment:
         rows = [["", "mean", "s.e.", "95 % interval", "own"]]
         for name in self.scores:
             f = self.estimate(name)
-            of = scale_of(name, f.value)
-            loo = "" if np.isnan(f.loo) else score_text(f.loo, of)
-            error, interval = score_text(f.standard_error, of), interval_text(f.low, f.high, of)
-            rows.append([name, score_text(f.value, of), error, interval, loo])
+            scale = scale_of(name, f.value)
+            loo = "" if np.isnan(f.loo) else score_text(f.loo, scale)
+            error, interval = (
+                score_text(f.standard_error, scale),
+                interval_text(f.low, f.high, scale),
+            )
+            rows.append([name, score_text(f.value, scale), error, interval, loo])
         return rows
 
     def summary(self) -> str:
@@ -346,14 +349,14 @@ class Assessment:
                 word = "is higher" if difference > 0 else "is lower"
             else:
                 word = "is optimistic" if optimism > 0 else "is pessimistic"
-            by = f"{digits(abs(difference), 2)} ± {digits(estimate.optimism_error, 2)}"
-            return f"{method[0].upper()}{method[1:]} {word} by {by} ({score})."
+            size_text = f"{digits(abs(difference), 2)} ± {digits(estimate.optimism_error, 2)}"
+            return f"{method[0].upper()}{method[1:]} {word} by {size_text} ({score})."
         what, size = ("difference", difference) if optimism is None else ("optimism", optimism)
-        by = f": {digits(size, 2)} ± {digits(estimate.optimism_error, 2)}" if size else ""
+        size_text = f": {digits(size, 2)} ± {digits(estimate.optimism_error, 2)}" if size else ""
         if len(self._done()) < _FEWEST:
             few = f"{self._count()} cannot tell the {what} of {method}"
-            return f"{few} ({score}{by}): take ten or more."
-        return f"No clear {what} of {method} in {self._count()} ({score}{by})."
+            return f"{few} ({score}{size_text}): take ten or more."
+        return f"No clear {what} of {method} in {self._count()} ({score}{size_text})."
 
     def _design(self) -> str:
         error = (
@@ -368,13 +371,13 @@ class Assessment:
         return f"{self._design()}{'; own: of the training rows, held out in the fit' * has_own}"
 
     def _count(self) -> str:
-        of = {
+        names = {
             "shuffle": "random split",
             "kfold": "fold",
             "bootstrap": "bootstrap resample",
             "forward": "forward split",
         }
-        return count(len(self._done()), of[self.method])
+        return count(len(self._done()), names[self.method])
 
     def _remarks(self) -> list[str]:
         remarks = [text for text in map(self.optimism_text, self.scores) if text]

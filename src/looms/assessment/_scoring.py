@@ -168,11 +168,11 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
         low = 0.0 if is_loss or name in _SHARES else low
         high = 1.0 if name in _SHARES | _AT_MOST_ONE else high
     average = getattr(scorer, "_kwargs", {}).get("average", "binary")
-    of = "classes" if name in _OF_CLASSES or average == "macro" else "rows"
+    averaged = "classes" if name in _OF_CLASSES or average == "macro" else "rows"
     if name in _OF_ONE_CLASS and average == "binary":
-        of = "class"
+        averaged = "class"
     ends = (low, high) if sign > 0 else (-high, -low)
-    return ScoreKind(is_loss and sign > 0, *ends, of)
+    return ScoreKind(is_loss and sign > 0, *ends, averaged)
 
 
 def default_scoring(estimator: Any, y: npt.ArrayLike, *, stratified: bool = True) -> list[str]:
@@ -194,7 +194,7 @@ def default_scoring(estimator: Any, y: npt.ArrayLike, *, stratified: bool = True
     return [*names, *["log_loss"] * bool(likely and trained)]
 
 
-def all_scores(
+def score_all(
     scorers: Mapping[str, Scorer], estimator: Any, X: Any, y: Any, weight: Array | None = None
 ) -> dict[str, float]:
     """Every score of a fitted estimator; predictions are made once.
@@ -206,16 +206,17 @@ def all_scores(
     weighted: list[str] = []
     if weight is not None:
         weighted = [name for name, scorer in scorers.items() if scorer_takes_weights(scorer)]
-    own = [name for name in weighted if not is_scikit_learns(scorers[name])]
-    scores = {name: scorers[name](estimator, X, y, sample_weight=weight) for name in own}
-    rest = {name: scorer for name, scorer in scorers.items() if name not in weighted}
-    if rest:
-        scores |= check_scoring(estimator, scoring=rest)(estimator, X, y)
-    rest = {name: scorers[name] for name in weighted if name not in own}
-    if rest:
+    custom = [name for name in weighted if not is_scikit_learns(scorers[name])]
+    scores = {name: scorers[name](estimator, X, y, sample_weight=weight) for name in custom}
+    plain = {name: scorer for name, scorer in scorers.items() if name not in weighted}
+    if plain:
+        scores |= check_scoring(estimator, scoring=plain)(estimator, X, y)
+    weighing = {name: scorers[name] for name in weighted if name not in custom}
+    if weighing:
         # Weights are meant for all scorers, and scorers by name cannot request them.
         with config_context(enable_metadata_routing=False):
-            scores |= check_scoring(estimator, scoring=rest)(estimator, X, y, sample_weight=weight)
+            scorer = check_scoring(estimator, scoring=weighing)
+            scores |= scorer(estimator, X, y, sample_weight=weight)
     return {name: float(scores[name]) for name in scorers}
 
 

@@ -118,7 +118,7 @@ def loo_scores(
         scores[name] = float("nan")
         with suppress(Exception):  # of any scorer, whatever it asks for
             if not judges_order(scorer):
-                scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
+                scores |= score_all({name: scorer}, stand_in, rows, y, weight)
             elif own_name(scorer) == "roc_auc":
                 own = weight if scorer_takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own

@@ -91,14 +91,14 @@ class Split:
         rng = np.random.default_rng(self.seed())
         if self.method == "bootstrap":
             drawn = []
-            for own in strata:  # again until one is left out
-                while len(np.unique(some := rng.choice(own, len(own)))) == len(own):
+            for members in strata:  # again until one is left out
+                while len(np.unique(draw := rng.choice(members, len(members)))) == len(members):
                     pass
-                drawn.append(some)
+                drawn.append(draw)
             times = np.bincount(np.concatenate(drawn), minlength=units.n)[units.of_row]
             return np.repeat(np.arange(n), times), np.flatnonzero(times == 0)
         sizes = [units.sizes[members] for members in strata]
-        counts = _test_counts([int(each.sum()) for each in sizes], self.test_size)
+        counts = _test_counts([int(stratum.sum()) for stratum in sizes], self.test_size)
         parts = []
         for members, n_test in zip(strata, counts, strict=True):
             order = rng.permutation(members)
@@ -202,7 +202,8 @@ def plan(
         raise ValueError(
             f'gap is for method="forward", where rows are in order of time, not for {method!r}.'
         )
-    n, least, default = len(np.asarray(y)), 2, _SPLITS
+    n = len(np.asarray(y))
+    least, default = 2, _SPLITS
     if method == "kfold":
         least = n_folds_of(test_size)
         default = max(_SPLITS // least, 1) * least

@@ -51,7 +51,7 @@ CALIBRATIONS: dict[str, Fitter] = {
 }
 
 
-def as_calibration(calibration: Any) -> Fitter:
+def calibration_function(calibration: Any) -> Fitter:
     """Function that fits the calibrator with a given name.
 
     Raises
@@ -95,7 +95,7 @@ def fit_calibrator(loo: HeldOut, calibration: str = "sigmoid") -> Calibrator:
     >>> fit_calibrator(loo).probability([-1.0, 1.0]).round(2)
     array([0.25, 0.74])
     """
-    fit = as_calibration(calibration)
+    fit = calibration_function(calibration)
     n_columns = loo.y.size // loo.n_samples
     if calibration == "sigmoid" and n_columns > 1:
         return fit_softmax(loo.outputs, loo.y, loo.sample_weight)
@@ -223,7 +223,7 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
     >>> bool(loo_probabilities(loo)[3, 1] < own[3, 1])  # own is fitted to the label of sample 3
     True
     """
-    fit = as_calibration(calibration)
+    fit = calibration_function(calibration)
     n = loo.n_samples
     if np.count_nonzero(loo.sample_weight) < 2:
         raise ValueError("Leave-one-out calibration needs two samples with positive weight.")
@@ -241,18 +241,19 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
         step = max(1, _BLOCK // len(f))
         for start in range(0, len(f), step):
             rows = np.arange(start, min(len(f), start + step))
-            others = np.tile(weight, (len(rows), 1))
-            others[np.arange(len(rows)), rows] = 0.0
-            pooled = np.broadcast_to(f.ravel(), others.shape)
-            fits = zip(*fit_increasing_sigmoids(pooled, y.ravel(), others), strict=True)
+            remaining = np.tile(weight, (len(rows), 1))
+            remaining[np.arange(len(rows)), rows] = 0.0
+            pooled = np.broadcast_to(f.ravel(), remaining.shape)
+            fits = zip(*fit_increasing_sigmoids(pooled, y.ravel(), remaining), strict=True)
             for i, fitted in zip(rows.tolist(), fits, strict=True):
                 without[i] = Sigmoid(*fitted).probability(f[i])
     else:
-        weights, others = np.repeat(weight[:, None], f.shape[1], axis=1), np.full(len(f), True)
+        weights = np.repeat(weight[:, None], f.shape[1], axis=1)
+        remaining = np.full(len(f), True)
         for i in range(len(f)):
-            others[i] = False
-            calibrator = fit(f[others].ravel(), y[others].ravel(), weights[others].ravel())
+            remaining[i] = False
+            calibrator = fit(f[remaining].ravel(), y[remaining].ravel(), weights[remaining].ravel())
             without[i] = calibrator.probability(f[i])
-            others[i] = True
+            remaining[i] = True
     p[weighted] = without
     return normalized(p, outputs)

@@ -73,7 +73,7 @@ def couple(pairwise: npt.ArrayLike) -> Array:
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
-def at_prevalence(
+def adjust_prevalence(
     probabilities: npt.ArrayLike, training: npt.ArrayLike, stated: npt.ArrayLike
 ) -> Array:
     r"""Class probabilities at stated prevalences, by Bayes' rule.
@@ -95,7 +95,7 @@ def at_prevalence(
 
     Examples
     --------
-    >>> at_prevalence([[0.2, 0.8]], training=[0.5, 0.5], stated=[0.9, 0.1]).round(3)
+    >>> adjust_prevalence([[0.2, 0.8]], training=[0.5, 0.5], stated=[0.9, 0.1]).round(3)
     array([[0.692, 0.308]])
     """
     factors = np.asarray(stated, dtype=np.float64) / np.asarray(training, dtype=np.float64)

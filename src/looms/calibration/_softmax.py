@@ -112,21 +112,21 @@ def fit_softmax(outputs: npt.ArrayLike, targets: npt.ArrayLike, sample_weight: A
     >>> softmax.slope > 0, bool(softmax.constants.argmax() == 2)
     (True, True)
     """
-    f, own, weight = _checked(outputs, targets, sample_weight)
+    f, onehot, weight = _checked(outputs, targets, sample_weight)
     g, center, spread = _standardized(f, weight)
-    return _softmax(_minimizer(g, own, weight), center, spread)
+    return _softmax(_minimizer(g, onehot, weight), center, spread)
 
 
 def softmax_without_each(outputs: Array, targets: Array, weight: Array) -> Array:
     """Probabilities (n, k) of each sample from the softmax of the others; weights are positive."""
-    f, own, weight = _checked(outputs, targets, weight)
+    f, onehot, weight = _checked(outputs, targets, weight)
     g, center, spread = _standardized(f, weight)
-    of_all = _minimizer(g, own, weight)
-    p, others = np.empty(f.shape), weight.copy()
+    of_all = _minimizer(g, onehot, weight)
+    p, rest = np.empty(f.shape), weight.copy()
     for i in range(len(f)):
-        others[i] = 0.0
-        p[i] = _softmax(_minimizer(g, own, others, of_all), center, spread).probability(f[[i]])[0]
-        others[i] = weight[i]
+        rest[i] = 0.0
+        p[i] = _softmax(_minimizer(g, onehot, rest, of_all), center, spread).probability(f[[i]])[0]
+        rest[i] = weight[i]
     return p
 
 
@@ -135,13 +135,13 @@ def _checked(
 ) -> tuple[Array, Array, Array]:
     """Outputs, 1 for the class of each sample and 0 elsewhere, and weights, where positive."""
     f, y = np.asarray(outputs, dtype=np.float64), np.asarray(targets)
-    own = positive_labels(y.ravel(), f.size).reshape(f.shape)
+    onehot = positive_labels(y.ravel(), f.size).reshape(f.shape)
     weighted = weight > 0
-    if not (own.sum(axis=1) == 1).all():
+    if not (onehot.sum(axis=1) == 1).all():
         raise ValueError("labels must be +1 in one column of each row: the class of the sample.")
     if not np.isfinite(f[weighted]).all():
         raise ValueError("outputs must be finite, but some are not.")
-    return f[weighted], own[weighted].astype(np.float64), weight[weighted] / weight.max()
+    return f[weighted], onehot[weighted].astype(np.float64), weight[weighted] / weight.max()
 
 
 def _standardized(f: Array, weight: Array) -> tuple[Array, Array, float]:
@@ -163,15 +163,15 @@ def _softmax(x: Array, center: Array, spread: float) -> Softmax:
     return Softmax(slope, constants - constants.mean())
 
 
-def _minimizer(g: Array, own: Array, weight: Array, start: Array | None = None) -> Array:
+def _minimizer(g: Array, onehot: Array, weight: Array, start: Array | None = None) -> Array:
     """Slope, not negative, and constants of the least loss for standardized outputs."""
     k = g.shape[1]
     weight = weight * (np.count_nonzero(weight) / weight.sum())
-    mass = weight @ own
+    mass = weight @ onehot
     targets = np.tile((1 / (mass + 2) / (k - 1))[:, None], (1, k))  # of each class, in rows
     np.fill_diagonal(targets, (mass + 1) / (mass + 2))
     total, goal = mass.sum(), mass @ targets
-    linear = np.concatenate([[np.sum(targets * (own.T @ (weight[:, None] * g)))], goal])
+    linear = np.concatenate([[np.sum(targets * (onehot.T @ (weight[:, None] * g)))], goal])
     log_goal = np.log(goal / total)
     x = np.concatenate([[0.0], log_goal]) if start is None else start
     loss, p = _loss(x, g, weight, linear)

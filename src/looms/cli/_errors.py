@@ -145,7 +145,7 @@ def _drop_output() -> None:
 
 @contextmanager
 def quietly(quiet: bool) -> Iterator[None]:
-    """Without notes and progress, if ``quiet``."""
+    """Context without notes and progress, if ``quiet``."""
     before = _QUIET.set(quiet)
     try:
         yield
@@ -160,7 +160,7 @@ def is_quiet() -> bool:
 
 def say(message: str) -> None:
     """Write a line to stderr, in the words of the command line."""
-    echo(visible(in_options(" ".join(message.split()))))
+    echo(visible(name_options(" ".join(message.split()))))
 
 
 def echo(line: str) -> None:
@@ -168,24 +168,24 @@ def echo(line: str) -> None:
     typer.echo(writable(line, sys.stderr), err=True)
 
 
-def in_options(text: str) -> str:
+def name_options(text: str) -> str:
     """Text with options in place of the parameters of Python, but for what is in quotes.
 
     Examples
     --------
-    >>> in_options("Error: max_iter must be an integer, give class_weight='balanced'")
+    >>> name_options("Error: max_iter must be an integer, give class_weight='balanced'")
     'Error: --max-iter must be an integer, give --class-weight balanced'
-    >>> in_options("Unknown kernel 'rfb'; use n_landmarks=None and target='auto'")
+    >>> name_options("Unknown kernel 'rfb'; use n_landmarks=None and target='auto'")
     "Unknown --candidates 'rfb'; use no --n-landmarks and --target-transform auto"
-    >>> in_options("column 'max_iter' has other values than max_iter")
+    >>> name_options("column 'max_iter' has other values than max_iter")
     "column 'max_iter' has other values than --max-iter"
-    >>> in_options("\u2068max_iter\u2069 is a column")
+    >>> name_options("\u2068max_iter\u2069 is a column")
     '\u2068max_iter\u2069 is a column'
-    >>> in_options("runs/seed=1/max_iter.csv has no rows; give seed=1")
+    >>> name_options("runs/seed=1/max_iter.csv has no rows; give seed=1")
     'runs/seed=1/max_iter.csv has no rows; give --seed 1'
-    >>> in_options("threshold=1.5 is no probability; use threshold=0.5")
+    >>> name_options("threshold=1.5 is no probability; use threshold=0.5")
     '--threshold 1.5 is no probability; use --threshold 0.5'
-    >>> in_options("--cv 1: cv must be from 2 folds")
+    >>> name_options("--cv 1: cv must be from 2 folds")
     '--cv 1 must be from 2 folds'
     """
     return _TWICE.sub(r"\1\3", _IN_PYTHON.sub(_option, text))
@@ -233,7 +233,7 @@ def writable(text: str, stream: Any) -> str:
     return text.encode(encoding, _IN_PLAIN_SIGNS).decode(encoding)
 
 
-def _in_plain_signs(error: UnicodeError) -> tuple[str, int]:
+def _plain_signs(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
     lacking = error.object[error.start : error.end]
     plain = _RAISED.sub(r"^\g<0>", lacking).translate(_PLAIN_SIGNS)
@@ -241,4 +241,4 @@ def _in_plain_signs(error: UnicodeError) -> tuple[str, int]:
 
 
 _IN_PLAIN_SIGNS = "looms.plain_signs"
-codecs.register_error(_IN_PLAIN_SIGNS, _in_plain_signs)
+codecs.register_error(_IN_PLAIN_SIGNS, _plain_signs)

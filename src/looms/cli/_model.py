@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms import predict_interval, predict_set
-from looms._classes import as_written
+from looms._classes import written_labels
 from looms._scores import (
     ValuesAndErrors,
     class_baselines,
@@ -27,7 +27,7 @@ from looms._typing import AnyArray
 from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Source
-from looms.cli._output import as_messages, note, refused, warning
+from looms.cli._output import catch_messages, note, refused, warning
 from looms.cli._prepare import labels_of_groups, open_file, read, tell, weights_of_rows
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
@@ -41,8 +41,8 @@ from looms.selection._fold_pairs import pair_auc
 from looms.tables import Columns, TablePreprocessor
 from looms.tables._cells import POINT, Marks, is_written, marks_of
 from looms.tables._frames import Column, check_names
-from looms.tables._target import labels_among, numbers, text
-from looms.tables._unlike import IN_ALL, Unlike
+from looms.tables._target import matched_labels, numbers, text
+from looms.tables._unseen import IN_ALL, UnseenValues
 
 #: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
 METADATA = {
@@ -114,7 +114,7 @@ class Fitted:
         What holds for all rows is a warning.
         """
         for remark in () if self.unlike is None else self.unlike.notes():
-            serious = remark.startswith(IN_ALL) or (self.unlike and remark == self.unlike.on_marks)
+            serious = remark.startswith(IN_ALL) or (self.unlike and remark == self.unlike.mark_note)
             (warning if serious else note)(f"{prefix}{remark}")
 
 
@@ -124,7 +124,7 @@ def load(path: Path, max_bytes: int) -> Fitted:
     Of other metadata than those of a fit only ``target`` counts, the name of the column to
     predict. Refuses models that do not end in a fitted model of looms.
     """
-    with as_messages():
+    with catch_messages():
         saved = load_model(path, max_bytes=max_bytes)
     model, metadata = saved.model, saved.metadata
     last = parts_of(model).last
@@ -310,7 +310,7 @@ class Predictions:
     """Outputs of a model for some rows, from one pass of the steps that prepare them.
 
     Rows that the model cannot take are refused. Warnings of the model are left to the caller: see
-    `as_messages`. ``model``, if given, replaces the model of prepared rows.
+    `catch_messages`. ``model``, if given, replaces the model of prepared rows.
 
     Attributes
     ----------
@@ -332,7 +332,7 @@ class Predictions:
             self.decision: AnyArray = self.predicted
             self.probabilities: AnyArray | None = None
             if saved.is_classifier:
-                self.predicted = as_written(self.predicted)
+                self.predicted = written_labels(self.predicted)
                 self.decision = model.decision_function(self.matrix)
             if hasattr(model, "predict_proba"):
                 self.probabilities = model.predict_proba(self.matrix)
@@ -372,7 +372,7 @@ class Predictions:
             scores = number_scores(given, self.predicted[None], weight, groups)
             return scores, number_baselines(given, weight)
         classes, predicted = text(self.saved.classes), text(self.predicted)
-        truth = labels_among(y, classes)
+        truth = matched_labels(y, classes)
         decision, losses = self.decision, None
         if decision.ndim == 2 and len(classes) == 2:
             decision = decision[:, 1] - decision[:, 0]
@@ -426,7 +426,7 @@ def scored(
     if has["groups"]:
         labels = labels_of_groups(file, table.X, given["groups"])
         groups = group_numbers(labels, table.X.shape[0])
-    with as_messages():
+    with catch_messages():
         predictions = Predictions(saved, table.X)
     scores, baselines = predictions.scores(table.y, weight, groups)
     saved.tell_remarks(prefix)

@@ -55,17 +55,19 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
-    about, own, examples = _help(function)
+    about, own_texts, examples = _help(function)
     parameters = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in groups:
-            parameters.append(_option(name, hints[name], parameter.default, own))
+            parameters.append(_option(name, hints[name], parameter.default, own_texts))
             continue
-        kinds, texts = get_type_hints(groups[name], include_extras=True), dict[str, str]()
+        kinds = get_type_hints(groups[name], include_extras=True)
+        texts = dict[str, str]()
         for kind in reversed(groups[name].__mro__):
             texts |= _help(kind)[1]
         parameters += [
-            _option(f.name, kinds[f.name], f.default, texts | own) for f in fields(groups[name])
+            _option(f.name, kinds[f.name], f.default, texts | own_texts)
+            for f in fields(groups[name])
         ]
 
     def run(**values: Any) -> None:
@@ -73,7 +75,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             if values.get("jobs") == 0:
                 raise InputError("--jobs 0 would run nothing; use 1, or -1 for one per core")
             for name in LISTS & values.keys():
-                given = [one.strip() for each in values[name] or () for one in each.split(",")]
+                given = [part.strip() for text in values[name] or () for part in text.split(",")]
                 values[name] = list(filter(None, given)) or None
                 if given and not values[name]:
                     option = f"--{name.replace('_', '-')}"
@@ -90,9 +92,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _help(of: Any) -> tuple[str, dict[str, str], str]:
+def _help(documented: Any) -> tuple[str, dict[str, str], str]:
     """The docstring up to its parameters, the text of each of these, and the examples."""
-    text, _, examples = (inspect.getdoc(of) or "").partition("\n\nExamples\n--------\n")
+    text, _, examples = (inspect.getdoc(documented) or "").partition("\n\nExamples\n--------\n")
     about, _, section = text.partition("\n\nParameters\n----------\n")
     texts = re.findall(r"(?m)^(\w+)\n((?: +.+\n?)+)", section)
     lines = ["Examples:", *examples.splitlines()] if examples else []
@@ -109,16 +111,16 @@ def _option(name: str, kind: Any, default: Any, texts: dict[str, str]) -> inspec
     for note in notes:
         about |= note._asdict() if isinstance(note, Bounds) else {"metavar": note}
     if notes and isinstance(notes[0], ParameterInfo):
-        made: Any = notes[0]
+        parameter: Any = notes[0]
     elif default in (inspect.Parameter.empty, MISSING):
         default = inspect.Parameter.empty
-        made = typer.Argument(**about | {"metavar": name.upper()})
+        parameter = typer.Argument(**about | {"metavar": name.upper()})
     else:
         names = [f"--{name.replace('_', '-')}", *OTHERS.get(name, [])]
         names += [f"-{name[0]}"] if name in LETTERS else []
-        made = typer.Option(*names, **about)
+        parameter = typer.Option(*names, **about)
     keyword = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, keyword, default=default, annotation=Annotated[kind, made])
+    return inspect.Parameter(name, keyword, default=default, annotation=Annotated[kind, parameter])
 
 
 Column: TypeAlias = Annotated[str | None, "COLUMN"]
@@ -159,7 +161,7 @@ class Reading:
         return {name: getattr(self, name) for name in names} | tab
 
     def of(self, file: Path) -> Source:
-        """A file to be read so."""
+        """Another file, with these options for reading it."""
         return Source(file=file, **{f.name: getattr(self, f.name) for f in fields(Reading)})
 
 

@@ -51,14 +51,14 @@ def warning(message: str) -> None:
 
 def show_cautions(cautions: Sequence[Caution]) -> None:
     """Write cautions of `looms.report`, the serious ones as warnings."""
-    for each in cautions:
+    for caution in cautions:
         # Isolates around a name, for the order of words in a page; in a line quotes show it.
-        text = each["text"].replace("\u2068", "'").replace("\u2069", "'")
-        (warning if each["level"] == "serious" else note)(text)
+        text = caution["text"].replace("\u2068", "'").replace("\u2069", "'")
+        (warning if caution["level"] == "serious" else note)(text)
 
 
 @contextmanager
-def as_messages(prefix: str = "") -> Iterator[None]:
+def catch_messages(prefix: str = "") -> Iterator[None]:
     """Turns warnings into notes, each once, and ValueError into input errors."""
     told: set[str] = set()
 
@@ -86,7 +86,7 @@ def refused(
         raise InputError(f"{prefix}{error}") from error
 
 
-def to_stdout(text: str) -> None:
+def write_stdout(text: str) -> None:
     """Write a result in the signs of the encoding; a terminal gets control characters escaped."""
     text = writable(text, sys.stdout)
     sys.stdout.write(visible(text, keep="\n\t") if sys.stdout.isatty() else text)
@@ -104,12 +104,12 @@ def data_to_stdout(text: str) -> None:
             f"{text[error.start : error.end]!r}: give --output, a file in UTF-8, or set "
             "PYTHONIOENCODING=utf-8"
         ) from None
-    to_stdout(text)
+    write_stdout(text)
 
 
 def show_json(values: Mapping[str, Any]) -> None:
     """Write plain values as JSON in ASCII, so that no terminal obeys characters in a name."""
-    to_stdout(f"{json.dumps(values, allow_nan=False, indent=1)}\n")
+    write_stdout(f"{json.dumps(values, allow_nan=False, indent=1)}\n")
 
 
 class _Visible(Console):
@@ -168,7 +168,7 @@ def show_rows(
     show_table(title, names, [[row.get(name, missing) for name in names] for row in rows], words)
 
 
-def without_formula(value: object) -> object:
+def escape_formula(value: object) -> object:
     """Cell, with an apostrophe in front if a spreadsheet would run it; numbers are unchanged.
 
     Text that begins with apostrophes before such a sign gets another one, so that removing one
@@ -185,24 +185,24 @@ def without_formula(value: object) -> object:
 
 def csv_text(frame: pd.DataFrame, **options: Any) -> str:
     """Table as CSV without formulas, with a note if cells or names begin like a formula."""
-    text, n_changed = without_formulas(frame, **options)
+    text, n_changed = escape_formulas(frame, **options)
     note_formulas(n_changed)
     return text
 
 
 def note_formulas(n_changed: int) -> None:
-    """Note on cells that were changed by `without_formulas`, if any."""
+    """Note on cells that were changed by `escape_formulas`, if any."""
     if n_changed:
         note(f"{n_changed} cells or names like formulas (= + - @) get an apostrophe in front")
 
 
-def without_formulas(frame: pd.DataFrame, **options: Any) -> tuple[str, int]:
+def escape_formulas(frame: pd.DataFrame, **options: Any) -> tuple[str, int]:
     """Table as CSV without formulas, and the number of cells and names that were changed."""
     safe, n_changed = frame.copy(), 0
 
     def guarded(values: list[object]) -> list[object]:
         nonlocal n_changed
-        after = [without_formula(value) for value in values]
+        after = [escape_formula(value) for value in values]
         n_changed += sum(a is not b for a, b in zip(after, values, strict=True))
         return after
 
@@ -295,7 +295,7 @@ def output_in_parts(path: Path | None) -> Iterator[Callable[[str], None]]:
 def write_or_print(path: Path | None, text: str, what: str) -> None:
     """Write a result to a file, with a note on what it holds, or to stdout without a file."""
     if path is None:
-        to_stdout(text)
+        write_stdout(text)
     else:
         write_output(path, text.encode())
         note(f"{what} {path}")

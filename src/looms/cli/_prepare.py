@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import issparse
 
-from looms._checks import some_of
+from looms._checks import take_rows
 from looms._memory import free_memory, gigabytes
 from looms._threads import available_threads
 from looms._typing import AnyArray
@@ -24,7 +24,7 @@ from looms._words import count, listed, row_name
 from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
 from looms.cli._options import Columns, Source
-from looms.cli._output import as_messages, note, refused, warning, writing
+from looms.cli._output import catch_messages, note, refused, warning, writing
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
@@ -59,7 +59,7 @@ def read(
     ``drop_missing`` leaves out rows without a target; None for a command without that option.
     """
     options = source.options() | {"drop_missing_targets": bool(drop_missing)}
-    with offering_to_drop(drop_missing is not None), as_messages():
+    with offering_to_drop(drop_missing is not None), catch_messages():
         table = read_table(source.file, target, keep=keep, **options)
     tell(source, table.notes)
     return table
@@ -85,7 +85,7 @@ def offering_to_drop(offered: bool = True) -> Iterator[None]:
 
 def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> RowReader:
     """Reader of a file in blocks, according to the options, with notes on what was detected."""
-    with as_messages():
+    with catch_messages():
         reader = open_table(source.file, target, keep=keep, **source.options())
     tell(source, reader.notes)
     return reader
@@ -95,7 +95,7 @@ def understood(
     path: Path, X: Features, y: Column | None, columns: Columns, task: Task, decimal: str | None
 ) -> tuple[Features, Target, Marks]:
     """Rows without the columns to leave out, the target with a note on the task, and the marks."""
-    whole, X = X, without(path, X, columns.drop, columns.target)
+    whole, X = X, drop_columns(path, X, columns.drop, columns.target)
     if y is None:
         raise no_target(path, X)
     marks = marks_in(whole, y, decimal=decimal)
@@ -105,7 +105,9 @@ def understood(
     return X, target, marks
 
 
-def without(path: Path, X: Features, drop: Sequence[str] | None, target: str | None) -> Features:
+def drop_columns(
+    path: Path, X: Features, drop: Sequence[str] | None, target: str | None
+) -> Features:
     """Rows of a table without the columns that --drop names."""
     for name in drop or ():
         if name == target:
@@ -143,7 +145,7 @@ def times_of_rows(
         return None
     if column.dtype.kind in "iuM" and column.nunique() > 1:  # as exact as they are
         return np.asarray(column)
-    with as_messages():
+    with catch_messages():
         read = read_column(column, name, marks)
     kinds, texts = read.kinds, read.values
     if read.sign and read.sign[0] in ("rounded", "code"):  # as long as they are
@@ -190,9 +192,9 @@ def _whole_column(
 def _no_column(path: Path, X: Features, name: str, option: str) -> InputError:
     """Error for an option that names no column."""
     columns = getattr(X, "columns", [])
-    others = f" besides the target ({listed(columns, 20)}). {did_you_mean(name, columns)}"
-    others = others.rstrip(". ") if len(columns) else ": the file has no named columns"
-    return InputError(f"{path}: there is no column {name!r} for {option}{others}")
+    rest = f" besides the target ({listed(columns, 20)}). {did_you_mean(name, columns)}"
+    rest = rest.rstrip(". ") if len(columns) else ": the file has no named columns"
+    return InputError(f"{path}: there is no column {name!r} for {option}{rest}")
 
 
 @dataclass
@@ -228,7 +230,7 @@ class Prepared:
     @cached_property
     def preprocessor(self) -> TablePreprocessor:
         """A preprocessor that is fitted to the rows."""
-        with as_messages():
+        with catch_messages():
             return TablePreprocessor(decimal=self.marks).fit(self.X, ranges=self.ranges)
 
 
@@ -260,12 +262,14 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
     if times is not None:
         if not request.groups and len(np.unique(times)) < len(times):
             note(f"--time {request.time}: rows of one time are held out together")
-            _, first, of = np.unique(times, return_index=True, return_inverse=True)
+            _, first, number = np.unique(times, return_index=True, return_inverse=True)
             labels = text(table.X[request.time])[first]
-            groups = labels[of]
+            groups = labels[number]
         order = np.argsort(times, kind="stable")
-        X, rows, target = X.iloc[order], rows[order], replace(target, y=target.y[order])
-        groups, weight = some_of(groups, order), some_of(weight, order)
+        X = X.iloc[order]
+        rows = rows[order]
+        target = replace(target, y=target.y[order])
+        groups, weight = take_rows(groups, order), take_rows(weight, order)
     prepared = Prepared(X, target, rows + 1, groups, weight, marks)
     if request.duplicates == "group":
         equal = duplicate_groups(matrix_of(prepared.preprocessor, X))
@@ -284,7 +288,7 @@ def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
 def column_notes(preprocessor: TablePreprocessor) -> list[tuple[str, str]]:
     """Topic and text of the remarks on columns, with advice in terms of options."""
     remarks = remarks_in(preprocessor)
-    return [(each.topic, sentence(each, _advice(each.columns))) for each in remarks]
+    return [(remark.topic, sentence(remark, _advice(remark.columns))) for remark in remarks]
 
 
 def _advice(columns: Sequence[str]) -> dict[str, str]:
@@ -322,7 +326,7 @@ def prepare_large(
     what takes more memory than allowed.
     """
     reader, path = open_file(source, columns.target), source.file
-    with offering_to_drop(), as_messages():
+    with offering_to_drop(), catch_messages():
         first = first_pass(reader, decimal=source.decimal, drop=columns.drop or ())
     how = columns, request.task, source.decimal
     sample, target, marks = understood(path, first.sample.X, first.y, *how)
@@ -331,7 +335,7 @@ def prepare_large(
     n_sampled, in_memory = len(first.places), issparse(sample)
     if n_sampled == first.n_rows:
         return prepared
-    with as_messages():
+    with catch_messages():
         size = _SPARSE_SIZE if in_memory else None
         blocks = TableBlocks(reader, prepared.preprocessor, first, size)
     n_outputs = 1 if target.task == "regression" else len(np.unique(target.y))
@@ -354,7 +358,7 @@ def prepare_large(
     note(f"rows in blocks are not saved: for intervals or sets, fit up to {SAMPLE:,} rows")
     prepared.blocks = blocks
     if not in_memory:
-        with writing(beside, "--output"), as_messages():
+        with writing(beside, "--output"), catch_messages():
             folder = stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=beside))
             prepared.blocks = blocks.stored(Path(folder) / "X.npy", _SIZE)
     return prepared

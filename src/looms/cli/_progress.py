@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 
 from looms._words import score_text
 from looms.assessment._split_run import SplitResult
-from looms.cli._errors import echo, in_options, is_quiet, visible
+from looms.cli._errors import echo, is_quiet, name_options, visible
 from looms.report.text import CRITERIA
 
 #: Number of rows from which the time of an evaluation grows with its third power.
@@ -79,7 +79,7 @@ class Meter:
             for key, score in result.scores.items()
         ]
         if result.error is not None:
-            texts = [visible(in_options(" ".join(f"raised {result.error}".split())))]
+            texts = [visible(name_options(" ".join(f"raised {result.error}".split())))]
         scores = "; ".join(texts)
         self.show(done, total, scores + left, f"{name}: {scores} ({done} of {total}{left})")
 
@@ -90,7 +90,7 @@ class Meter:
         self.show(done, total, left, f"{self._title}: {done} of {total}" if quarter else None)
 
     def _left_of(self, done: int, total: int) -> str:
-        """Time left for what is equally long, as text; empty at the end."""
+        """Time left, as text, if all steps take equally long; empty at the end."""
         pace = (time.monotonic() - self._began) / max(done - self._at_start, 1)
         return f", about {duration(pace * (total - done))} left" if done < total else ""
 
@@ -117,8 +117,11 @@ class Meter:
             kernel, comma, criterion = context.task_name.rpartition(", ")
             self._name = f"{kernel}{comma}{CRITERIA.get(criterion, (criterion,))[0]}"
             self._began = self._last = time.monotonic()
-            self._n, self._total, self._values = 0, 0, [np.inf]
-            self._landmarks, self._on_all, self._of_all = None, 0, np.inf
+            self._n = self._total = 0
+            self._values = [np.inf]
+            self._landmarks = None
+            self._on_all = 0
+            self._of_all = np.inf
             line = f"Candidate {k + 1} of {self._n_candidates}: {self._name}"
             self.show(k, self._n_candidates, self._name, line)
 
@@ -127,7 +130,10 @@ class Meter:
         now = time.monotonic()
         self._on_all = USUAL_EVALUATIONS if self._landmarks is None else 1
         self._landmarks = n_landmarks if self._power == 3 else None
-        self._n, self._values, self._pace, self._last = n, [], np.inf, now
+        self._n = n
+        self._values = []
+        self._pace = np.inf
+        self._last = now
         if n == self._n_rows and self._landmarks is None:  # the longest, of few evaluations
             self._show_search(now, "whole kernel matrix" if self._power == 3 else "all rows")
 
@@ -135,7 +141,9 @@ class Meter:
         """Rows, evaluations and best value of the running search, and the time left."""
         now = time.monotonic()
         if n != self._n:  # of a search that does not tell its stages
-            self._n, self._values, self._pace = n, [], np.inf
+            self._n = n
+            self._values = []
+            self._pace = np.inf
         self._total += 1
         self._values.append(value)
         # The shortest: the time to the first on fewer rows, and to some later, holds other work.

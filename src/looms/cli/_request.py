@@ -20,7 +20,7 @@ from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_SEARCH, PARAMETERS
 from looms.cli._options import Bounds, Column
-from looms.cli._output import as_messages, refused, warning
+from looms.cli._output import catch_messages, refused, warning
 from looms.cli._prepare import Prepared
 from looms.estimators._model import check_parameters
 from looms.estimators._one_kernel import FULL_ROWS
@@ -140,7 +140,7 @@ class ModelRequest:
     n_landmarks: Annotated[str | None, "NUMBER"] = None
 
     def __post_init__(self) -> None:
-        """Refuse, before any file is read, what no rows could mend."""
+        """Refuse, before any file is read, options that are wrong for every table."""
         if self.time is None and self.gap:
             raise InputError("--gap goes with --time, the column that orders the rows")
         if self.time is not None and self.time == self.groups:
@@ -171,7 +171,7 @@ class ModelRequest:
     def _values(self, *options: str) -> dict[str, Any]:
         """Values of those of the options that were given, as Python takes them."""
         given = {name: getattr(self, name) for name in options}
-        values = {name: value_of(name, each) for name, each in given.items() if each is not None}
+        values = {name: value_of(name, value) for name, value in given.items() if value is not None}
         return values | ({"cv": self.folds} if "cv" in options and self.folds else {})
 
     def model(self, classes: bool, sparse: bool = False) -> Any:
@@ -199,9 +199,13 @@ class ModelRequest:
         if kernels == ["auto"]:
             kernels = [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
         criteria: list[Any] = list(self.criterion) if self.criterion else [None]
-        searches = [Search(one, prior=self.prior, **options) for one in criteria]
+        searches = [Search(criterion, prior=self.prior, **options) for criterion in criteria]
         loss = {} if self.loss is None else {"loss": self.loss}
-        return [kind(k, n_landmarks=m, search=one, **loss) for k in kernels for one in searches]
+        return [
+            kind(k, n_landmarks=m, search=criterion, **loss)
+            for k in kernels
+            for criterion in searches
+        ]
 
     def model_for(self, prepared: Prepared, again: bool = False) -> Any:
         """The unfitted model for a table; refuses what it would refuse for these rows.
@@ -228,7 +232,7 @@ class ModelRequest:
         y = prepared.target.y
         given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
-        with as_messages(prefix=f"{prefix}: "):
+        with catch_messages(prefix=f"{prefix}: "):
             groups = group_numbers(prepared.groups, len(y))
             fold_numbers(self.folds, y, groups, classes=classes)
 
@@ -240,10 +244,10 @@ class ModelRequest:
             return named.get(self.positive, self.positive)
         rule = value_of("threshold", self.threshold or "0.5")
         if rule not in (0.5, "balanced") and len(labels) == 2 and counts[1] > counts[0]:
-            other, positive = labels
+            negative, positive = labels
             warning(
                 f"--threshold {self.threshold} treats {positive} as the positive class, but most "
-                f"rows have it. If {other} is to be detected, give --positive {other}"
+                f"rows have it. If {negative} is to be detected, give --positive {negative}"
             )
         return None
 

@@ -12,9 +12,9 @@ import numpy as np
 from looms import threshold
 from looms._optional import require
 from looms._scores import SCORES, ValuesAndErrors, scale_of
-from looms._words import count, listed, score_text, with_error
+from looms._words import count, estimate_text, listed, score_text
 from looms.assessment._result import Assessment
-from looms.cli._errors import in_options
+from looms.cli._errors import name_options
 from looms.cli._model import Fitted
 from looms.cli._options import LISTS, Source
 from looms.cli._output import WIDE, console, show_rows, show_table
@@ -28,9 +28,9 @@ from looms.report.text import (
     ENDS,
     clean,
     criterion_name,
-    in_words,
     plainly,
     sentence,
+    unit_words,
 )
 from looms.tables import Columns
 
@@ -59,7 +59,7 @@ def facts_of(
     names = pandas.Series(index, pandas.Index(index, name=saved.rows_are))
     if saved.metadata.get("by_fit", True):
         about["command"] = command_of(saved.metadata)
-    about |= {"assessment": assessment, "title": title, "reword": in_options}
+    about |= {"assessment": assessment, "title": title, "reword": name_options}
     return Facts(saved.model, names, **about)
 
 
@@ -69,17 +69,17 @@ def choice_of(saved: Fitted, facts: Facts) -> str:
     if model.nested:
         n = model.nested.units.n_units
         several = {"fold": f"of {n} folds", "window": f"of {n} windows of time"}
-        each = several.get(model.unit, in_words(model.unit))
-        text, whole = f"for these scores {model.repeated_without(each)}", model.nested.whole
+        unit = several.get(model.unit, unit_words(model.unit))
+        text, whole = f"for these scores {model.repeated_without(unit)}", model.nested.whole
         if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
             text = text.replace("model selection", "everything")
             return f"{text}: the columns were prepared and the model was tuned anew"
         more = "" if whole else "; by evaluate() the whole selection is"
         return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")
-    by = "looms assess --time gives" if in_time else model.unbiased_by
+    remedy = "looms assess --time gives" if in_time else model.unbiased_by
     text = f"{model.method} tuned this model, so its scores are optimistic"
-    return f"{text}; {by} unbiased ones" if by else text
+    return f"{text}; {remedy} unbiased ones" if remedy else text
 
 
 def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, float]:
@@ -97,9 +97,10 @@ def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, floa
     if not isinstance(rule, threshold.FBeta | threshold.Cost):
         return scores
     positives, negatives = found + missed, alarms + negative
-    each = [[found, alarms, missed, negative], [positives, negatives, 0, 0]]
-    each.append([0, 0, positives, negatives])
-    loss, of_all, of_none = rule.losses(threshold.Counts(*np.array(each, float).T))[0].tolist()
+    confusions = [[found, alarms, missed, negative], [positives, negatives, 0, 0]]
+    confusions.append([0, 0, positives, negatives])
+    losses = rule.losses(threshold.Counts(*np.array(confusions, float).T))[0]
+    loss, of_all, of_none = losses.tolist()
     if isinstance(rule, threshold.FBeta):
         return {f"F{rule.beta:g}": 1.0 - loss} | scores
     always = {"always positive": of_all, "always negative": of_none}
@@ -144,8 +145,9 @@ def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusio
 
     Where the labels are too long for the columns, these are numbered as the rows are.
     """
-    counts, names, true = np.asarray(counts), [str(label) for label in labels], "true \\ predicted"
-    heads, width = names, sum(max(len(one), _CELL) + _GAP for one in (true, *names, "recall"))
+    counts, true = np.asarray(counts), "true \\ predicted"
+    heads = names = [str(label) for label in labels]
+    width = sum(max(len(head), _CELL) + _GAP for head in (true, *names, "recall"))
     if width > console().width:
         heads = [str(k) for k, _ in enumerate(names, 1)]
         names = [f"{head} {name}" for head, name in zip(heads, names, strict=True)]
@@ -191,7 +193,7 @@ def show_columns(columns: Columns) -> None:
 
 def command_of(metadata: Mapping[str, Any]) -> str:
     """The command that fitted a model, as a shell takes it; the file without its folders."""
-    target = in_option("target", metadata["target"]) if metadata["target"] else ""
+    target = option_text("target", metadata["target"]) if metadata["target"] else ""
     words = ["looms fit", shlex.quote(metadata["file"]), target, _options(metadata)]
     return " ".join(filter(None, words))
 
@@ -200,12 +202,13 @@ def _options(metadata: Mapping[str, Any]) -> str:
     """The options of a fit that are not at their defaults, but for the target."""
     defaults = {f.name: f.default for kind in (ModelRequest, Source) for f in fields(kind)}
     given = metadata["options"].items()
-    return " ".join(in_option(n, v) for n, v in given if v and v != defaults.get(n))
+    return " ".join(option_text(n, v) for n, v in given if v and v != defaults.get(n))
 
 
-def in_option(name: str, value: Any) -> str:
+def option_text(name: str, value: Any) -> str:
     """An option and its value as they are given."""
-    option, values = f"--{name.replace('_', '-')}", value if isinstance(value, list) else [value]
+    option = f"--{name.replace('_', '-')}"
+    values = value if isinstance(value, list) else [value]
     if name in LISTS:
         values = [",".join(values)]
     return option if value is True else " ".join(f"{option} {shlex.quote(str(v))}" for v in values)
@@ -216,16 +219,18 @@ def show_tried(facts: Facts) -> None:
 
     The arrow is at the best, or at the largest weight of a stack.
     """
-    model, tried, wide = facts.model, candidates(facts.model), console().width >= WIDE
+    model = facts.model
+    tried = candidates(facts.model)
+    wide = console().width >= WIDE
     name, _, rule = model.loss
     loss = getattr(rule, "loss_name", name)
-    by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
+    method = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
     weighed = [row["weight"] is not None for row in tried]
     rows = [
         {"": _arrow(k == model.best), "kernel": row["kernel"]}
         | {"criterion": criterion_name(row["criterion"])}
-        | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
-        | {f"{by} {loss}": f"{row['loss']:.4g}"}
+        | {"value ± s.e.": estimate_text(row["value"], row["standard_error"])}
+        | {f"{method} {loss}": f"{row['loss']:.4g}"}
         | ({"weight": f"{row['weight']:.3f}" if row["chosen"] else "–"} if any(weighed) else {})
         | ({"evaluations": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
         | ({"search ended": row["outcome"]} if wide else {})
@@ -285,23 +290,23 @@ def _show_columns(facts: Facts) -> None:
     if importance is None or importance.n_columns < 2 or not importance.press > 0:
         return
     rises, errors = 100 * importance.value, 100 * importance.standard_error
-    each = zip(importance.names, rises, errors, strict=True)
+    effects = zip(importance.names, rises, errors, strict=True)
     leading = [
         f"{clean(name)} {rise / importance.press:.0f} ± {error / importance.press:.0f} %"
-        for name, rise, error in each
+        for name, rise, error in effects
         if rise > 2 * error
     ]
-    rest = f", and {len(leading) - MOST_COLUMNS} more" if len(leading) > MOST_COLUMNS else ""
-    columns = ", ".join(leading[:MOST_COLUMNS]) + rest if leading else "none beyond two s.e."
-    of = "" if scale is None else f" on the scale of the {scale}"
-    console().print(f"Rise of the squared held-out error{of} if a column is shuffled: {columns}")
+    more = f", and {len(leading) - MOST_COLUMNS} more" if len(leading) > MOST_COLUMNS else ""
+    columns = ", ".join(leading[:MOST_COLUMNS]) + more if leading else "none beyond two s.e."
+    where = "" if scale is None else f" on the scale of the {scale}"
+    console().print(f"Rise of the squared held-out error{where} if a column is shuffled: {columns}")
 
 
 def _show_chosen(facts: Facts) -> None:
     """Print the hyper-parameters, and the threshold of two classes."""
     model, taken = facts.model, chosen(facts.model)
-    scales = [each for each in taken["parameters"] if each["feature"] is not None]
-    values = {each["name"]: each["value"] for each in taken["parameters"] if each not in scales}
+    scales = [row for row in taken["parameters"] if row["feature"] is not None]
+    values = {row["name"]: row["value"] for row in taken["parameters"] if row not in scales}
     values |= {"regularization mu": taken["mu"]}
     shown = [f"{name} = {value:.4g}" for name, value in values.items() if value is not None]
     if model.n_landmarks:
@@ -320,8 +325,8 @@ def _show_chosen(facts: Facts) -> None:
         criterion = largest["criterion"]
         named = [] if criterion is None else [criterion_name(criterion)]
         how, shown = "Largest", [largest["kernel"], *named, *shown]
-        by = "by the weights above" if model.candidates else "by the weights of the fit"
-        console().print(f"Stacked: {model.n_members} models, {by}")
+        weighted = "by the weights above" if model.candidates else "by the weights of the fit"
+        console().print(f"Stacked: {model.n_members} models, {weighted}")
     console().print(f"{how}: {', '.join(shown)}")
     if scales:
         n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))

@@ -13,14 +13,14 @@ from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
-    as_messages,
+    catch_messages,
     check_can_write,
     check_can_write_csv,
     csv_text,
     show_json,
-    to_stdout,
     warning,
     write_or_print,
+    write_stdout,
 )
 from looms.cli._prepare import Prepared, prepare_file, tell_columns
 from looms.cli._progress import Meter
@@ -73,15 +73,15 @@ class SeveralRequests(ModelRequest):
     """Options that several models share, each of one candidate."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be compared, and what no rows could mend."""
-        if len(self.each()) < 2:
+        """Refuse a comparison of fewer than two, and options that are wrong for every table."""
+        if len(self.requests()) < 2:
             raise InputError("a comparison needs two --candidates or more, such as linear,rbf")
         if self.time is not None:
             raise InputError(
                 "--time is not for looms compare: assess each candidate by looms assess"
             )
 
-    def each(self) -> dict[str, ModelRequest]:
+    def requests(self) -> dict[str, ModelRequest]:
         """Request of each candidate by its name; ``auto`` is the default model."""
         shared = asdict(self)
         return {
@@ -127,7 +127,7 @@ def assess(
     model, y = request.model_for(prepared, again=True), prepared.target.y
     options = outer_splits.options(request, prepared)
     try:
-        with as_messages(), Meter("Splits") as meter:
+        with catch_messages(), Meter("Splits") as meter:
             result = assess_splits(model, prepared.X, y, progress=meter.split, **options)
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
@@ -175,21 +175,24 @@ def compare(
     check_can_write_csv(output, force, source.file, holds="first,second,score,")
     prepared = prepare_file(source, columns, request)
     tell_columns(prepared.preprocessor, prepared.target)
-    models = {name: one.model_for(prepared, again=True) for name, one in request.each().items()}
+    models = {
+        name: candidate.model_for(prepared, again=True)
+        for name, candidate in request.requests().items()
+    }
     y, options = prepared.target.y, outer_splits.options(request, prepared)
-    with as_messages(), Meter("Splits") as meter:
+    with catch_messages(), Meter("Splits") as meter:
         result = compare_splits(models, prepared.X, y, progress=meter.split, **options)
-    named = {name: replace(one, estimator=name) for name, one in result.results.items()}
+    named = {name: replace(found, estimator=name) for name, found in result.results.items()}
     result = replace(result, results=named)
     table = result.differences()
     if output is not None:
         write_or_print(output, csv_text(table.reset_index(), index=False), "the differences are in")
     if json:
-        assessed = {name: outer(each) for name, each in result.results.items()}
+        assessed = {name: outer(found) for name, found in result.results.items()}
         rows = table.reset_index().to_dict("records")
         show_json(plain({"candidates": assessed, "differences": rows}))
     else:
-        to_stdout(f"{result.summary()}\n")
+        write_stdout(f"{result.summary()}\n")
 
 
 def show_result(result: Assessment, request: ModelRequest, json: bool) -> None:
@@ -201,4 +204,4 @@ def show_result(result: Assessment, request: ModelRequest, json: bool) -> None:
     if json:
         show_json(plain(outer(result)))
     else:
-        to_stdout(f"{result.summary()}\n")
+        write_stdout(f"{result.summary()}\n")

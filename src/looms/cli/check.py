@@ -6,10 +6,17 @@ from pathlib import Path
 
 import looms
 from looms._optional import require
-from looms.cli._errors import in_options
+from looms.cli._errors import name_options
 from looms.cli._options import Column, Source, command
-from looms.cli._output import as_messages, check_can_write, note, show_json, to_stdout, writing
-from looms.cli._prepare import labels_of_groups, no_target, read, without
+from looms.cli._output import (
+    catch_messages,
+    check_can_write,
+    note,
+    show_json,
+    write_stdout,
+    writing,
+)
+from looms.cli._prepare import drop_columns, labels_of_groups, no_target, read
 from looms.cli.fit import PAGE
 from looms.report import TableCheck
 from looms.tables._target import Task
@@ -51,14 +58,14 @@ def check(
         require("jinja2", "--report", "report")
     check_can_write(report, force, file, option="--report", holds=PAGE)
     table = read(source, target, drop_missing=True)
-    X = without(file, table.X, drop, target)
+    X = drop_columns(file, table.X, drop, target)
     if table.y is None:
         raise no_target(file, X)
     labels = labels_of_groups(file, X, groups)
     X = X.drop(columns=groups) if groups else X
-    with as_messages(prefix=f"{file}: "):
+    with catch_messages(prefix=f"{file}: "):
         result = looms.check(X, table.y, labels, task=task, decimal=source.decimal)
-    findings = [{**one, "text": in_options(one["text"])} for one in result["findings"]]
+    findings = [{**found, "text": name_options(found["text"])} for found in result["findings"]]
     result = TableCheck({**result, "target": target, "findings": findings})
     if report is not None:
         with writing(report, "--report"):
@@ -67,6 +74,6 @@ def check(
     if json:
         show_json(dict(result))
     else:
-        to_stdout(f"{result}\n")
-        if any("--" in one["text"] for one in findings):
+        write_stdout(f"{result}\n")
+        if any("--" in found["text"] for found in findings):
             note("looms fit and looms assess have the options that are named here")

@@ -12,7 +12,7 @@ import numpy as np
 
 from looms import diagnostics, kernel_model
 from looms._checks import check_share
-from looms._classes import as_written, class_indices
+from looms._classes import class_indices, written_labels
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count, score_text
@@ -20,7 +20,7 @@ from looms.cli._errors import InputError
 from looms.cli._model import IN_FILE, Fitted, fitting, load, rows_for
 from looms.cli._options import Bounds, Column, Reading, command
 from looms.cli._output import (
-    as_messages,
+    catch_messages,
     check_can_write,
     check_can_write_csv,
     console,
@@ -37,7 +37,7 @@ from looms.diagnostics._goodness_of_fit import GoodnessOfFit, least_replicates
 from looms.diagnostics._problem import classes_and_labels
 from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
-from looms.tables._target import in_classes, target_of
+from looms.tables._target import matched_classes, target_of
 
 #: Largest number of influential rows on the screen; the CSV file has all.
 MOST_ROWS = 10
@@ -191,9 +191,9 @@ def diagnose(
             f"looms.diagnostics.case_deletion(looms.load({str(model)!r}))"
         )
     if data is None:
-        subject = _of_fit(saved, model)
+        subject = _fitted_subject(saved, model)
     else:
-        subject = _of_data(saved, model, data, reading, groups, drop_missing_targets)
+        subject = _given_subject(saved, model, data, reading, groups, drop_missing_targets)
     X = numbered(subject.X)
     n_duplicates = n_unexpected_duplicates(X, duplicate_groups(X))
     if n_duplicates and subject.groups is None:
@@ -215,7 +215,7 @@ def diagnose(
         note(f"{len(figures)} figures are in {plot}")
 
 
-def _of_fit(saved: Fitted, path: Path) -> Subject:
+def _fitted_subject(saved: Fitted, path: Path) -> Subject:
     """The model of a model file, and the rows that it was fitted to."""
     if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
@@ -225,24 +225,24 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
     y = as_written(fitted.outcome.classes)[class_indices(fitted.loo.y)][rows]
     numbers, groups = saved.rows[rows], None
     if model.units_.grouped:  # labels are not in the file
-        _, first, of = np.unique(
+        _, first, group = np.unique(
             model.units_.clusters[rows], return_index=True, return_inverse=True
         )
-        groups = np.array([f"group of row {number}" for number in numbers[first]])[of]
+        groups = np.array([f"group of row {number}" for number in numbers[first]])[group]
         note("the model file holds no names of groups, but --data FILE does")
-    with as_messages(prefix=f"{path}: "):
+    with catch_messages(prefix=f"{path}: "):
         classes_and_labels(y)
     called = f"Model of {path}", "its fit", saved.rows_are
     return Subject(model._of_matrix(), saved.known[rows], y, groups, numbers, *called)
 
 
-def _of_data(
+def _given_subject(
     saved: Fitted, path: Path, file: Path, reading: Reading, groups: str | None, drop_missing: bool
 ) -> Subject:
     """The model of a file, to be refitted to the rows of another."""
     of_fit = saved.metadata["options"].get("groups")
     table = rows_for(saved, reading.of(file), [groups] if groups else [], drop_missing)
-    with as_messages():
+    with catch_messages():
         y, X = classes_of(table.y, file, saved), fitting(saved, table.X)
     name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
     labels = labels_of_groups(file, table.X, name)
@@ -257,10 +257,10 @@ def _of_data(
 def classes_of(column: Any, file: Path, saved: Fitted) -> AnyArray:
     """The classes; refuses a target without classes, or with too few rows in a class."""
     without = f"{file}: diagnostics are for classes, but"
-    labels = in_classes(column, saved.classes)
+    labels = matched_classes(column, saved.classes)
     if set(labels) <= set(saved.classes.tolist()):
         y = np.array(labels)
-        with as_messages(prefix=f"{file}: "):
+        with catch_messages(prefix=f"{file}: "):
             classes_and_labels(y)
         return y
     try:
@@ -269,7 +269,7 @@ def classes_of(column: Any, file: Path, saved: Fitted) -> AnyArray:
         raise InputError(f"{without} {getattr(error, 'problem', error)}") from None
     if target.task != "classification":
         raise InputError(f"{without} the target has {target.values}")
-    with as_messages(prefix=f"{file}: "):
+    with catch_messages(prefix=f"{file}: "):
         classes_and_labels(target.y)
     return target.y
 
@@ -277,7 +277,7 @@ def classes_of(column: Any, file: Path, saved: Fitted) -> AnyArray:
 def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
     """All statistics of a subject; progress goes to stderr."""
     data, fit = (subject.model, subject.X, subject.y), None
-    with as_messages(), Meter("Leave-one-out refits") as meter:
+    with catch_messages(), Meter("Leave-one-out refits") as meter:
         options: Any = {"cv": plan.cv, "groups": subject.groups, "n_jobs": plan.jobs}
         fits = diagnostics.left_out_fits(*data, progress=meter.refit, **options)
         fits = fits.named(subject.rows)
@@ -285,7 +285,7 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
         changes = diagnostics.influence(fits, alpha=plan.alpha)
     unit = "fold" if plan.cv else {"sample": "row", "group": "group"}[fits.unit]
     if plan.bootstrap:
-        with as_messages(), Meter("Bootstrap") as meter:
+        with catch_messages(), Meter("Bootstrap") as meter:
             fit = diagnostics.goodness_of_fit(
                 *data,
                 plan.bootstrap,
@@ -301,7 +301,8 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
 def show(diagnosis: Diagnosis) -> None:
     """Print the statistics as tables on stdout."""
     spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
-    fits, n, unit = spread.fits, len(diagnosis.subject.y), diagnosis.unit
+    fits, unit = spread.fits, diagnosis.unit
+    n = len(diagnosis.subject.y)
     echo = console().print
     of_groups = "" if unit == "row" else f" in {count(len(fits.labels), unit)}"
     echo(f"{diagnosis.subject.description}; {n} rows of {diagnosis.subject.name}{of_groups}")
@@ -316,15 +317,17 @@ def show(diagnosis: Diagnosis) -> None:
     values += [] if fit is None else [("new rows, estimated by the bootstrap (EIC)", fit.eic)]
     shown = [(name, f"{value:.2f}", score_text(value / n)) for name, value in values]
     if fit is not None:
-        of = "held-out" if fit.resampling == "held-out" else "training"
-        shown.append((f"limit for {of} rows, level {fit.alpha:g}", f"{fit.critical_value:.2f}", ""))
+        part = "held-out" if fit.resampling == "held-out" else "training"
+        shown.append(
+            (f"limit for {part} rows, level {fit.alpha:g}", f"{fit.critical_value:.2f}", "")
+        )
     title = "Deviance: −2 log of the probability of the true class, summed over the rows"
     show_table(title, ["", "deviance", "per row"], shown, [""])
     if fit is not None:
         echo(
-            f"Goodness of fit: {fit.verdict}, p = {fit.p_value:.3g}; the deviance of the {of} rows "
-            f"is larger than that of {fit.percentile:.1f} % of {len(fit.bootstrapped)} bootstrap "
-            f"samples {DRAWN[fit.resampling]}{fit.by_kernels}"
+            f"Goodness of fit: {fit.verdict}, p = {fit.p_value:.3g}; the deviance of the {part} "
+            f"rows is larger than that of {fit.percentile:.1f} % of {len(fit.bootstrapped)} "
+            f"bootstrap samples {DRAWN[fit.resampling]}{fit.by_kernels}"
         )
 
     flagged, n_cases = changes.flagged, len(changes.values)

@@ -24,7 +24,7 @@ from looms.cli._errors import InputError
 from looms.cli._model import Fitted, Predictions, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
-    as_messages,
+    catch_messages,
     check_can_write,
     console,
     note,
@@ -139,18 +139,18 @@ def fit(
         model = request.model_for(prepared)
         with refused("--metric: "):
             scorers = scorers_of(metric, model, prepared.target.y)
-        new = None
+        test_table = None
         if test is not None:
             drop = columns.drop_missing_targets
-            new = read(source.of(test), columns.target, drop_missing=drop)
-            if new.y is None:
-                raise no_target(test, new.X)
+            test_table = read(source.of(test), columns.target, drop_missing=drop)
+            if test_table.y is None:
+                raise no_target(test, test_table.X)
         saved = train(model, prepared, request, not no_evaluate, False, columns, source)
         more: dict[str, Any] = {}
-        with _kept(output, certify) as missing:
+        with _note_model_file(output, certify) as missing:
             save_model(output, saved.model, saved.metadata)  # before what may fail
-            if new is not None and test is not None:
-                predictions, of_test, baselines = scored(saved, new, test, f"{test.name}: ")
+            if test_table is not None and test is not None:
+                predictions, of_test, baselines = scored(saved, test_table, test, f"{test.name}: ")
                 n_rows = len(predictions.predicted)
                 more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
             certificate = certified(saved, prepared.blocks, certify)
@@ -183,8 +183,8 @@ def fit(
 
 
 @contextmanager
-def _kept(file: Path, certify: bool) -> Iterator[list[str]]:
-    """Note on the file of the model, once it is written, if what comes after fails.
+def _note_model_file(file: Path, certify: bool) -> Iterator[list[str]]:
+    """Context that notes where the model is, if it was written before an error.
 
     It says what is missing; the list is to be cleared when nothing is.
     """
@@ -198,7 +198,7 @@ def _kept(file: Path, certify: bool) -> Iterator[list[str]]:
 
 
 def _version_of(file: Path) -> tuple[int, int] | None:
-    """What differs after a file was replaced; None if there is none."""
+    """Inode and time of a file, which differ after it was replaced; None without a file."""
     try:
         status = file.stat()
     except OSError:
@@ -263,7 +263,7 @@ def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> Non
     if report is not None:
         write_report(report, facts)
     show_tried(facts)
-    with as_messages():
+    with catch_messages():
         predictions = Predictions(fitted, X_test)
     scores = facts.model.scores
     rows = f"{scores.kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
@@ -295,7 +295,7 @@ def train(
     if prepared.blocks is not None:
         model.set_params(preprocess=None)
     meter = _FitMeter(prepared, rows.shape[0], again)
-    with as_messages(), refused(faults=(MemoryError,)), meter:
+    with catch_messages(), refused(faults=(MemoryError,)), meter:
         for category in in_cautions:
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9
@@ -354,16 +354,16 @@ class _FitMeter(Meter):
 def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
     model = looms.kernel_model(saved.model)
-    if not any(one.closed for one in model.members_):
+    if not any(member.closed for member in model.members_):
         if always:
             warning("no certificate: no model of the stack has a closed form")
         return None
     if not always and model.fitted_.cost_of_refit > _CHEAP**3:
         return None
-    made: Certificate | None = None
+    certificate: Certificate | None = None
     with suppress(*[] if always else [MemoryError]):
-        made = model.certify(X=blocks)
-    return made
+        certificate = model.certify(X=blocks)
+    return certificate
 
 
 def check_report(report: Path | None, output: Path | None) -> None:

@@ -26,14 +26,14 @@ from looms.cli._model import (
 )
 from looms.cli._options import Bounds, Bytes, Source, command
 from looms.cli._output import (
-    as_messages,
+    catch_messages,
     check_can_write,
     check_can_write_csv,
+    escape_formulas,
     note,
     note_formulas,
     output_in_parts,
     show_json,
-    without_formulas,
     write_output,
 )
 from looms.cli._scores import (
@@ -52,7 +52,7 @@ from looms.estimators._prevalence import PrevalenceClassifier
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
 from looms.report.text import plain
-from looms.tables._target import labels_among, text
+from looms.tables._target import matched_labels, text
 
 #: First line of the output: columns that identify the rows, then those of predictions.
 _HEADER = r"(.+,)?prediction(,decision_.*|,lower,upper)?$"
@@ -113,18 +113,19 @@ def predict(
     check_order("predict", model, source.file)
     check_can_write_csv(output, force, source.file, model, holds=_HEADER)
     saved = load(model, source.max_bytes)
-    with as_messages():
+    with catch_messages():
         request.prepare(saved, model)
-    fitted = at_prevalence(saved, model, prevalence) if prevalence else None
+    fitted = prevalence_model(saved, model, prevalence) if prevalence else None
     kept = [*([] if id is None else [id]), *(keep or [])]
     if prevalence and request.confidence_level is not None and not request.class_conditional:
         note("--confidence-level holds for the shares of the fit; with --class-conditional for any")
     if request.confidence_level is not None and saved.metadata["options"].get("time"):
         note("--confidence-level comes from single held-out rows; later ones may be covered less")
     pandas = require("pandas", "Writing predictions")
-    style, n_rows, n_empty, n_changed = {"index": False, "float_format": f"%.{digits}g"}, 0, 0, 0
+    style = {"index": False, "float_format": f"%.{digits}g"}
+    n_rows = n_empty = n_changed = 0
     ids = []
-    with as_messages(), output_in_parts(output) as write:
+    with catch_messages(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, kept):
             first, n_rows = n_rows, n_rows + table.X.shape[0]
             predictions = Predictions(saved, table.X, fitted)
@@ -136,7 +137,7 @@ def predict(
                 raise InputError(f"predict writes a column {name!r} of its own; rename it in FILE")
             n_empty += int(sum(label == "" for label in outputs.get("set", ())))
             frame = pandas.DataFrame(rows | outputs)
-            part, n = without_formulas(frame, header=not first, **style)
+            part, n = escape_formulas(frame, header=not first, **style)
             write(part)
             n_changed += n
     note_formulas(n_changed)
@@ -185,11 +186,11 @@ def score(
     labels: list[str] = []
     if saved.is_classifier:
         classes = text(saved.classes)
-        truth = labels_among(table.y, classes)
+        truth = matched_labels(table.y, classes)
         unknown = sorted(set(truth) - set(classes))
         if len(unknown) == len(set(truth)):
-            known = f"the model knows {', '.join(classes)}, and none of the labels of the target"
-            raise InputError(f"{source.file}: {known}, such as {unknown[0]}")
+            why = f"the model knows {', '.join(classes)}, and none of the labels of the target"
+            raise InputError(f"{source.file}: {why}, such as {unknown[0]}")
         if unknown:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes, *unknown]
@@ -290,7 +291,7 @@ def check_order(command: str, model: Path, file: Path) -> None:
         raise InputError(f"{file} is the model: it comes first, as in {right}")
 
 
-def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
+def prevalence_model(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
     """The model of prepared rows, at the class shares that options give."""
     if not hasattr(saved.own(), "predict_proba"):
         raise InputError(f"--prevalence needs probabilities of classes, and {path} has none")
@@ -303,6 +304,6 @@ def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> Preva
         except ValueError:
             raise InputError(f"--prevalence {option} is not CLASS=SHARE, as ill=0.01 is") from None
     model = PrevalenceClassifier(saved.own(), shares)
-    with as_messages(prefix="--prevalence: "):
+    with catch_messages(prefix="--prevalence: "):
         _ = model.prevalence_
     return model

@@ -67,10 +67,10 @@ class Prepare:
             if not (hasattr(part, "iloc") or sp.issparse(part)):
                 part = np.asarray(part)  # of polars, if scikit-learn is set to give such frames
         if hasattr(part, "dtypes"):
-            other = [name for name, dtype in part.dtypes.items() if dtype.kind not in "biuf"]
-            if other:
+            text = [name for name, dtype in part.dtypes.items() if dtype.kind not in "biuf"]
+            if text:
                 raise ValueError(
-                    f"{here}: column {other[0]!r} has type {part[other[0]].dtype}, but numbers "
+                    f"{here}: column {text[0]!r} has type {part[text[0]].dtype}, but numbers "
                     "are needed. Give a fitted preprocessor, such as one from "
                     "looms.tables.TablePreprocessor, or leave the column out."
                 )
@@ -230,13 +230,15 @@ class DaskBlocks(RowBlocks):
         """Tasks that take rows at increasing positions from partitions, and how many each takes."""
         take = dask_module().delayed(_taken)
         slices = self._slices()
-        own = [places[slice(*np.searchsorted(places, (s.start, s.stop)))] - s.start for s in slices]
-        parts = [
-            take(self._prepare, k, part, n, own[k])
-            for k, (part, n) in enumerate(zip(self._parts, self.sizes, strict=True))
-            if len(own[k])
+        taken = [
+            places[slice(*np.searchsorted(places, (s.start, s.stop)))] - s.start for s in slices
         ]
-        return parts, np.array([len(each) for each in own if len(each)])
+        parts = [
+            take(self._prepare, k, part, n, taken[k])
+            for k, (part, n) in enumerate(zip(self._parts, self.sizes, strict=True))
+            if len(taken[k])
+        ]
+        return parts, np.array([len(rows) for rows in taken if len(rows)])
 
     def column(self, values: Any, name: str = "y") -> AnyArray:
         """Values of all rows, in their order, as an array in this process.
@@ -271,8 +273,8 @@ class DaskBlocks(RowBlocks):
             n = rows.stop - rows.start
             labels = None if self._labels is None else self._labels[rows]
             if n:
-                own = [column[rows] for column in columns]
-                yield function(shared, self._prepare, (k, part, n, labels), *own)
+                pieces = [column[rows] for column in columns]
+                yield function(shared, self._prepare, (k, part, n, labels), *pieces)
 
     def _slices(self) -> list[slice]:
         """Rows of each partition."""
@@ -287,7 +289,7 @@ def gathered(values: Any, client: Any = None) -> Any:
     return computed(dask_module().delayed(_joined)(partitions(values)), client)
 
 
-def in_blocks(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+def blocks_and_arrays(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """A dask collection as blocks, its targets and weights as arrays; other values unchanged."""
     if is_dask(X):
         X = DaskBlocks(X)

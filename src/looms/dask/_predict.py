@@ -21,10 +21,10 @@ def lazy_for_dask(method: Method) -> Method:
     """Decorated method of an estimator and X, which uses `predict` for dask collections."""
 
     @wraps(method)
-    def of_partitions(self: Any, X: Any) -> Any:
+    def predict_partitions(self: Any, X: Any) -> Any:
         return predict(self, X, method.__name__) if is_dask(X) else method(self, X)
 
-    return cast(Method, of_partitions)
+    return cast(Method, predict_partitions)
 
 
 def predict(model: Any, X: Any, method: str = "predict") -> Any:
@@ -58,12 +58,12 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     delayed = dask_module().delayed
     parts = partitions(X)
     if hasattr(X, "columns"):
-        one, sizes = X._meta_nonempty.iloc[:1], [np.nan] * len(parts)
+        row, sizes = X._meta_nonempty.iloc[:1], [np.nan] * len(parts)
     else:
-        one, sizes = np.zeros((1, X.shape[1]), X.dtype), X.chunks[0]
+        row, sizes = np.zeros((1, X.shape[1]), X.dtype), X.chunks[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the values of that row, which mean nothing
-        like = getattr(model, method)(one)[:0]
+        like = getattr(model, method)(row)[:0]
     task, shared = delayed(_predicted), delayed(model, traverse=False)
     return array.concatenate(
         [

@@ -79,8 +79,8 @@ def read_arff(path: Path, max_bytes: int) -> pandas.DataFrame:
         problem = "there is no line @data"
         raise TableError(path, problem, "Get the whole file, or check its format.")
     columns = zip(*rows, strict=True) if rows else [()] * len(attributes)
-    each = zip(attributes, columns, strict=True)
-    return pandas.DataFrame({name: _column(cells, dtype) for (name, _, dtype), cells in each})
+    pairs = zip(attributes, columns, strict=True)
+    return pandas.DataFrame({name: _column(cells, dtype) for (name, _, dtype), cells in pairs})
 
 
 def _row(line: str, attributes: Sequence[_Attribute]) -> list[Any]:
@@ -164,7 +164,7 @@ def _number(cell: str) -> float:
 
 
 def _format_of(pattern: str) -> str:
-    """Format of ``strptime`` for a format of dates of Java; none for none."""
+    """Format of ``strptime`` for Java's format of dates; empty for an empty one."""
 
     def part(match: re.Match[str]) -> str:
         if match[2] and match[0] not in _PARTS:
@@ -172,16 +172,16 @@ def _format_of(pattern: str) -> str:
         literal = match[0] if match[1] is None else match[1].replace("''", "'") or "'"
         return _PARTS.get(match[0], literal.replace("%", "%%"))
 
-    made = _PATTERN.sub(part, pattern)
-    if pattern and not all(re.search(rf"%[{letter}]", made) for letter in ("Yy", "m", "d")):
+    form = _PATTERN.sub(part, pattern)
+    if pattern and not all(re.search(rf"%[{letter}]", form) for letter in ("Yy", "m", "d")):
         raise ValueError(f"the format of dates {pattern!r} is not of whole dates")
-    return made
+    return form
 
 
-def _date(made: str, pattern: str, cell: str) -> datetime:
+def _date(form: str, pattern: str, cell: str) -> datetime:
     """A date by its declared format."""
     with suppress(ValueError):
-        value = datetime.strptime(cell, made) if made else datetime.fromisoformat(cell)
+        value = datetime.strptime(cell, form) if form else datetime.fromisoformat(cell)
         if value.tzinfo is None:
             return value
     raise ValueError(f"is not a date like {pattern or '2006-07-16 or 2006-07-16T12:30'}")

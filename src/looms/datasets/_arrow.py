@@ -35,7 +35,7 @@ def arrow_source(path: Path, format: str, max_bytes: int | None = None) -> Sourc
     content = None if max_bytes is None else read_bytes(path, max_bytes)
 
     def opened() -> Any:
-        with _whole(path, f"it is not a whole {format.capitalize()} file"):
+        with _damage_errors(path, f"it is not a whole {format.capitalize()} file"):
             file = pa.OSFile(str(path)) if content is None else pa.BufferReader(content)
             if format == "parquet":
                 # Not ahead, and a part of a column at a time: row groups may be of any size.
@@ -47,14 +47,14 @@ def arrow_source(path: Path, format: str, max_bytes: int | None = None) -> Sourc
     def batches() -> Iterator[Any]:
         source, n_values = opened(), 0
         if format == "parquet":
-            each = source.iter_batches(_ROWS, use_threads=False)
+            source_batches = source.iter_batches(_ROWS, use_threads=False)
         elif hasattr(source, "num_record_batches"):
-            each = map(source.get_batch, range(source.num_record_batches))
+            source_batches = map(source.get_batch, range(source.num_record_batches))
         else:
-            each = source
+            source_batches = source
         for k in count(1):
-            with _whole(path, f"batch {k} of its rows cannot be read"):
-                batch = next(each, None)
+            with _damage_errors(path, f"batch {k} of its rows cannot be read"):
+                batch = next(source_batches, None)
             if batch is None:
                 return
             # A value that is stored once, however often it appears, takes memory each time.
@@ -79,7 +79,7 @@ def object_source(source: Any) -> Source:
 
 
 @contextmanager
-def _whole(path: Path, problem: str) -> Iterator[None]:
+def _damage_errors(path: Path, problem: str) -> Iterator[None]:
     """Turns errors of pyarrow into a TableError for a damaged file, with the problem."""
     with reading(path, TableError):
         try:
@@ -95,10 +95,10 @@ def _whole(path: Path, problem: str) -> Iterator[None]:
 def _source(path: Path, batches: Callable[[], Iterable[Any]], names: Sequence[str] = ()) -> Source:
     """Source of a function that returns record batches, or tables of pyarrow."""
     check_columns(names, path)
-    return Source(path, partial(_alike, path, batches), partial(_typed, path), names)
+    return Source(path, partial(_checked_batches, path, batches), partial(_typed, path), names)
 
 
-def _alike(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterator[pa.Table]:
+def _checked_batches(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterator[pa.Table]:
     """Batches as tables; refuses a batch whose columns or types differ from the first one."""
     fields = None
     for k, batch in enumerate(batches(), start=1):
@@ -106,8 +106,8 @@ def _alike(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterator[pa.Tabl
             fields = list(batch.schema)
             check_columns(batch.schema.names, path)
         if list(batch.schema) != fields:
-            new = [f"column {f.name!r} of type {f.type}" for f in batch.schema if f not in fields]
-            problem = f"batch {k} has {(new or ['other columns'])[0]}, unlike the first"
+            odd = [f"column {f.name!r} of type {f.type}" for f in batch.schema if f not in fields]
+            problem = f"batch {k} has {(odd or ['other columns'])[0]}, unlike the first"
             raise TableError(path, problem, "All batches must have one schema.")
         yield batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
 

@@ -69,10 +69,10 @@ def delimited_source(
     }
     words = ", ".join(word for word, is_so in differs.items() if is_so)
     notes = (f"read with {words}",) if words else ()
-    return Source(path, file.stored, as_written, file.names, notes)
+    return Source(path, file.stored, read_as_text, file.names, notes)
 
 
-def as_written(table: pa.Table) -> pandas.DataFrame:
+def read_as_text(table: pa.Table) -> pandas.DataFrame:
     """Cells of text as they are written."""
     return table.to_pandas(types_mapper={pa.large_string(): WRITTEN}.get)
 
@@ -124,7 +124,10 @@ class _TextFile:
 
     def _pieces(self) -> Iterator[str]:
         """Pieces of complete rows, without blank lines at the start and the end of the file."""
-        rest, n_lines, start, begun = "", 0, self.start, False
+        rest = ""
+        n_lines = 0
+        start = self.start
+        begun = False
         for text in chain(filter(None, self._texts()), [""]):  # the empty one ends the file
             rest, start = rest + text[start:], 0
             rest = rest if begun else rest.lstrip("\r\n")

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import rows_of_files
-from looms.blocks import ArrayBlocks, RowBlocks, Work, in_threads
+from looms.blocks import ArrayBlocks, RowBlocks, Work, threaded_map
 from looms.datasets._rows import Block, RowReader
 from looms.datasets._table import (
     Table,
@@ -109,7 +109,7 @@ def first_pass(
         targets.append(table.y)
         parts.append((table.X, n_rows + np.arange(n), rng.random(n)))
         if sum(len(keys) for *_, keys in parts) > 2 * n_sample:
-            parts = _least(parts, n_sample)
+            parts = _sampled_parts(parts, n_sample)
         n_rows += n
     if not n_rows:
         raise no_rows(reader.path)
@@ -120,11 +120,13 @@ def first_pass(
         y = _joined(targets).rename(targets[0].name)
     if y is not None:
         check_target(y, reader.path)
-    parts = _least(parts, n_sample)
+    parts = _sampled_parts(parts, n_sample)
     places = np.concatenate([places for _, places, _ in parts])
-    X, columns, ranges = _sample([X for X, *_ in parts], n_features), None, {}
+    X = _sample([X for X, *_ in parts], n_features)
+    columns = None
+    ranges = {}
     if not sparse.issparse(X):
-        with _as_table_error(reader.path):
+        with _table_errors(reader.path):
             marks = marks_in(X, *([] if y is None else [y]), decimal=decimal)
             columns = Columns.of(X.drop(columns=drop, errors="ignore"), marks)
         rows = [X] if len(places) == n_rows else (table.X for table in reader.tables())
@@ -137,7 +139,7 @@ def _ranges(columns: Columns, tables: Iterable[Any], path: Path) -> dict[str, li
     """Least and greatest value of each column of numbers or dates."""
     ranges: dict[str, list[float]] = {}
     for X in tables:
-        with _as_table_error(path):
+        with _table_errors(path):
             read = columns.read(X)
         for name, kind in columns.items():
             values = np.empty(0) if kind in ("truth", "category") else np.asarray(read[name])
@@ -149,8 +151,8 @@ def _ranges(columns: Columns, tables: Iterable[Any], path: Path) -> dict[str, li
 
 
 @contextmanager
-def _as_table_error(path: Path) -> Iterator[None]:
-    """Turns an error of columns into one of the file."""
+def _table_errors(path: Path) -> Iterator[None]:
+    """Context that turns errors of columns into errors of the file."""
     try:
         with rows_of_files():
             yield
@@ -159,14 +161,14 @@ def _as_table_error(path: Path) -> Iterator[None]:
         raise TableError(path, str(error), advice) from None
 
 
-def _least(parts: list[_Part], n: int) -> list[_Part]:
-    """The rows of the ``n`` least numbers, which are a uniform sample."""
+def _sampled_parts(parts: list[_Part], n: int) -> list[_Part]:
+    """Rows with the ``n`` least of their random numbers, which are a uniform sample."""
     most = np.sort(np.concatenate([keys for *_, keys in parts]))[:n][-1]
-    kept = [(X, places, keys, np.flatnonzero(keys <= most)) for X, places, keys in parts]
-    return [(_some(X, k), places[k], keys[k]) for X, places, keys, k in kept if len(k)]
+    chosen = [(X, places, keys, np.flatnonzero(keys <= most)) for X, places, keys in parts]
+    return [(_take_rows(X, k), places[k], keys[k]) for X, places, keys, k in chosen if len(k)]
 
 
-def _some(X: Any, rows: AnyArray) -> Any:
+def _take_rows(X: Any, rows: AnyArray) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
@@ -242,7 +244,7 @@ class TableBlocks(RowBlocks):
             changed, or as in `open_table`.
         """
 
-        def on(block: Block) -> tuple[int, Any]:
+        def block_result(block: Block) -> tuple[int, Any]:
             X = self._prepared(block.table().X)
             stop = block.first + X.shape[0]
             if stop > self.shape[0]:
@@ -251,7 +253,9 @@ class TableBlocks(RowBlocks):
             return stop, work(X, *(column[rows] for column in columns))
 
         end = 0
-        for stop, result in in_threads(on, self._reader.blocks(self._size), self._n_threads):
+        for stop, result in threaded_map(
+            block_result, self._reader.blocks(self._size), self._n_threads
+        ):
             yield result
             end = stop
         if end < self.shape[0]:
@@ -262,9 +266,9 @@ class TableBlocks(RowBlocks):
         parts = []
         for block in self._reader.blocks(self._size):
             first = block.first
-            own = places[(places >= first) & (places < first + self._size)] - first
-            if len(own):
-                parts.append(self._prepared(block.table().X)[own])
+            inside = places[(places >= first) & (places < first + self._size)] - first
+            if len(inside):
+                parts.append(self._prepared(block.table().X)[inside])
         stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
         return stack(parts)
 
@@ -296,7 +300,7 @@ class TableBlocks(RowBlocks):
                 raise self._changed(f"feature {X.shape[1]}")
             shape = X.shape[0], self._n_features
             X = sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
-        with _as_table_error(self._reader.path):
+        with _table_errors(self._reader.path):
             return matrix_of(self._preprocessor, X)
 
     def _changed(self, what: str) -> TableError:

@@ -19,7 +19,7 @@ from looms.datasets._delimited import delimited_source
 from looms.datasets._rows import RowReader, reader_of
 from looms.datasets._sparse import read_npz, svmlight_reader
 from looms.datasets._spreadsheet import read_spreadsheet
-from looms.datasets._table import Table, TableError, checked, divided, no_rows
+from looms.datasets._table import Table, TableError, checked, no_rows, split_target
 
 Format = Literal["csv", "tsv", "parquet", "arrow", "arff", "svmlight", "spreadsheet", "npz"]
 
@@ -199,7 +199,7 @@ def open_table(
     """
     if isinstance(source, pandas.DataFrame):
         path = Path("the DataFrame")
-        return reader_of(divided(source.reset_index(drop=True), target, path, keep), path)
+        return reader_of(split_target(source.reset_index(drop=True), target, path, keep), path)
     if not isinstance(source, str | os.PathLike):
         return object_source(source).reader(target, keep)
     options = {"sep": sep, "encoding": encoding, "sheet": sheet}
@@ -226,7 +226,7 @@ def _reader(
         return reader_of(read_npz(path, max_bytes), path)
     if format in ("arff", "spreadsheet"):
         read = read_arff if format == "arff" else read_spreadsheet
-        return reader_of(divided(read(path, max_bytes, **given), target, path, keep), path)
+        return reader_of(split_target(read(path, max_bytes, **given), target, path, keep), path)
     packed = path.suffix == ".gz" and format in ("parquet", "arrow")
     limit = max_bytes if at_once or packed or is_pipe(path) else None
     if format == "svmlight":

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas
 import pyarrow as pa
 
-from looms.datasets._table import Table, divided
+from looms.datasets._table import Table, split_target
 
 #: Largest size of a block in bytes, as numbers, and in rows, if no size is asked for.
 _BYTES, _MOST_ROWS = 2**25, 2**13
@@ -80,7 +80,7 @@ class Source:
         def table(first: int, rows: Any) -> Table:
             frame = self.cells(rows)
             frame.index = pandas.RangeIndex(first, first + len(rows))
-            return divided(frame, target, self.path, keep)
+            return split_target(frame, target, self.path, keep)
 
         def blocks(size: int) -> Iterator[Block]:
             first = 0
@@ -111,9 +111,9 @@ def reader_of(table: Table, path: Path) -> RowReader:
 def _cut(tables: Iterable[Any], size: int) -> Iterator[Any]:
     """Pyarrow tables of ``size`` rows, the last with the rest, from tables of any sizes."""
     waiting, n_rows = [], 0
-    for each in tables:
-        waiting.append(each)
-        n_rows += len(each)
+    for part in tables:
+        waiting.append(part)
+        n_rows += len(part)
         if n_rows < size:
             continue
         table = pa.concat_tables(waiting)

@@ -59,10 +59,10 @@ def svmlight_reader(path: Path, max_bytes: int | None = None) -> RowReader:
         return Table(*_rows(content, path, first), table_name(path))
 
     def blocks(size: int) -> Iterator[Block]:
-        each, first = rows(), 0
-        while some := list(islice(each, size)):
-            yield Block(first, partial(table, b"\n".join(some), first))
-            first += len(some)
+        lines, first = rows(), 0
+        while piece := list(islice(lines, size)):
+            yield Block(first, partial(table, b"\n".join(piece), first))
+            first += len(piece)
 
     return RowReader(path, blocks)
 

@@ -93,20 +93,21 @@ def checked(table: Table, path: Path, drop_missing: bool) -> Table:
     y: Any = table.y
     if y is None:
         return table
-    known = ~missing_in(pandas.Series(y))
-    if drop_missing and 0 < known.sum() < len(known):  # if none is, the check of the target tells
+    present = ~missing_in(pandas.Series(y))
+    n = int(present.sum())
+    if drop_missing and 0 < n < len(present):  # if none is, the check of the target tells
         remark = (
-            f"{count(int((~known).sum()), 'row')} of {len(known)} left out, because {_called(y)} "
+            f"{count(len(present) - n, 'row')} of {len(present)} left out, because {_called(y)} "
             "is missing there"
         )
-        kept = {name: list(compress(cells, known)) for name, cells in table.kept.items()}
-        y = y[known]
-        table = replace(table, X=X[known], y=y, notes=(*table.notes, remark), kept=kept)
+        kept = {name: list(compress(cells, present)) for name, cells in table.kept.items()}
+        y = y[present]
+        table = replace(table, X=X[present], y=y, notes=(*table.notes, remark), kept=kept)
     check_target(y, path)
     return table if hasattr(y, "name") else replace(table, y=whole_target(y))
 
 
-def divided(
+def split_target(
     frame: pandas.DataFrame, target: str | None, path: Path, keep: Sequence[str] = ()
 ) -> Table:
     """Features and target of some rows, the target not checked."""
@@ -124,7 +125,7 @@ def divided(
 
 
 def _texts(column: pandas.Series) -> list[str | None]:
-    """Cells as text: of text itself, uncut."""
+    """Cells as text; those that are text keep the blanks around them."""
     cells = zip(column, column.isna(), strict=True)
     return [None if gap else c if isinstance(c, str) else text_of(c) for c, gap in cells]
 
@@ -178,7 +179,8 @@ def number(token: str) -> float:
     """Number that a token of a format that declares numbers is; ValueError with the reason if it is
     none.
     """
-    value, unsigned = number_of(token, Marks(), strict=True), token.lstrip("+-").lower()
+    value = number_of(token, Marks(), strict=True)
+    unsigned = token.lstrip("+-").lower()
     if math.isnan(value) and unsigned != "nan":
         raise ValueError("is not a number")
     if math.isinf(value) and not unsigned.startswith("inf"):
@@ -194,7 +196,7 @@ def shown(token: str) -> str:
 def did_you_mean(name: str, columns: Iterable[str]) -> str:
     """A question after columns of a similar name, and a blank; empty without any."""
     lowered = {column.lower(): column for column in reversed(list(columns))}
-    close = [lowered[each] for each in difflib.get_close_matches(name.lower(), list(lowered), 3)]
+    close = [lowered[match] for match in difflib.get_close_matches(name.lower(), list(lowered), 3)]
     return f"Did you mean {listed(close)}? " if close else ""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from looms._checks import as_they_are
+from looms._checks import label_array
 from looms._classes import class_indices
 from looms._optional import require
 from looms._threads import blas_threads

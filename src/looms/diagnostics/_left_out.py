@@ -11,7 +11,7 @@ from scipy.special import log_expit
 from sklearn.base import clone
 from sklearn.svm import SVC
 
-from looms._checks import as_they_are
+from looms._checks import label_array
 from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
@@ -230,7 +230,7 @@ def left_out_fits(
         unit, method = "group", f"{len(labels)}-fold"
     elif groups is not None:
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
-        unit, labels, method = "group", as_they_are(groups)[first], "leave-one-group-out"
+        unit, labels, method = "group", label_array(groups)[first], "leave-one-group-out"
         check_rest(group[None], problem.y, True, "group")
     predicted, predicted_without, terms = models_without(
         problem, group, likelihood, n_jobs, progress

@@ -70,8 +70,8 @@ class RowOrder:
     by_kernels: str = ""
 
     def __repr__(self) -> str:
-        scores = ", ".join(f"{name}={with_error(value)}" for name, value in self.scores.items())
-        random = with_error(float(self.random.mean()), float(self.random.std()))
+        scores = ", ".join(f"{name}={estimate_text(value)}" for name, value in self.scores.items())
+        random = estimate_text(float(self.random.mean()), float(self.random.std()))
         return (
             f"RowOrder(p_value={self.p_value:.3g}, statistic={self.statistic:.4g}, "
             f"random={random}; by blocks {scores}{self.by_kernels})"

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array, check_X_y, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from looms._checks import one_column
+from looms._checks import squeeze_column
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
@@ -68,7 +68,7 @@ def validated(
         )
     if getattr(model, "n_jobs", None) == 0:
         raise ValueError("n_jobs=0 is no number of fits at once: 1 is one, and -1 all cores.")
-    X, y, sample_weight = in_blocks(X, y, sample_weight)
+    X, y, sample_weight = blocks_and_arrays(X, y, sample_weight)
     y = as_targets(y, is_classifier(model))
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = ArrayBlocks(X)
@@ -123,7 +123,7 @@ def checked_sample_weight(sample_weight: Any, n: int) -> Array:
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n, sample_weight)
     elif sample_weight is not None:
-        sample_weight = one_column(sample_weight)
+        sample_weight = squeeze_column(sample_weight)
     weight = checked_weights(sample_weight, n, zeros=True)
     if not weight.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")

@@ -332,7 +332,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.calibration is not None:
-            as_calibration(self.calibration)
+            calibration_function(self.calibration)
         check_threshold(self.threshold, self.calibration is not None)
 
     def _as_targets(self, y: AnyArray) -> Array:

@@ -15,7 +15,7 @@ from looms.calibration._softmax import OUT_OF_REACH, Softmax
 from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators._targets import check_labels
 from looms.held_out import HeldOut
-from looms.threshold import as_rule, find_threshold
+from looms.threshold import find_threshold, threshold_rule
 
 
 def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
@@ -92,7 +92,7 @@ def check_threshold(threshold: Any, calibrated: bool) -> None:
     Without a calibrator there are no probabilities but 0.5, which is then the sign of the output.
     """
     if not _is_probability(threshold):
-        as_rule(threshold)
+        threshold_rule(threshold)
     elif threshold != 0.5 and not calibrated:
         raise ValueError(
             f"threshold={threshold!r} is a probability, but calibration=None gives none: use "

@@ -20,7 +20,7 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
-from looms._checks import some_of
+from looms._checks import take_rows
 from looms._classes import class_factors, class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
@@ -165,7 +165,7 @@ class EstimatorMember(Member):
         X, groups = rows_in_memory(X), self._groups_in(self.units)
 
         def without(rest: AnyArray) -> Callable[[Matrix], Array]:
-            return self.trained(X[rest], y[rest], zeta[rest], some_of(groups, rest)).values
+            return self.trained(X[rest], y[rest], zeta[rest], take_rows(groups, rest)).values
 
         return Refits(without, X, targets_as_columns(y), zeta, known)
 
@@ -199,7 +199,7 @@ class EstimatorMember(Member):
             tested = out[folds.tested[r, out]]
             one, values = checked(
                 *(self.estimator, f"without fold {k + 1} of {folds.n_units}"),
-                partial(self.trained, X[rest], y[rest], weight, some_of(groups, rest)),
+                partial(self.trained, X[rest], y[rest], weight, take_rows(groups, rest)),
                 partial(EstimatorMember.values, X=X[tested]),
             )
             F[r, tested] = values

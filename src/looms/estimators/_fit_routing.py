@@ -32,7 +32,7 @@ from looms._typing import AnyArray, Array
 from looms._words import one_line
 from looms.folds import splits_groups
 from looms.kernels._names import is_estimator
-from looms.threshold import as_rule
+from looms.threshold import threshold_rule
 
 #: Attributes in which estimators that pass on the arguments of `fit` keep their recipient.
 _INNER = ("estimator", "regressor", "final_estimator")
@@ -127,7 +127,7 @@ def model_takes_weights(model: Any) -> bool:
         with ready(estimator) as one:
             if not fit_takes_weights(one):
                 return False
-    return isinstance(rule, Real) or as_rule(rule).takes_weight
+    return isinstance(rule, Real) or threshold_rule(rule).takes_weight
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from looms._checks import check_known, some_of
+from looms._checks import check_known, take_rows
 from looms._classes import rounding
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import AnyArray, Array
@@ -205,7 +205,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
                     partial(
                         fitted,
                         *(self.estimator, rows_at(X, rest), y[rest]),
-                        *(some_of(values, rest) for values in given),
+                        *(take_rows(values, rest) for values in given),
                     ),
                     partial(predicted, X=rows_at(X, tested_by[k])),
                 )

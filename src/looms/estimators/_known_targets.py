@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from looms._checks import one_column
+from looms._checks import squeeze_column
 from looms.estimators._targets import as_targets
 from looms.estimators._warnings import kept_warnings, warn_of_order
 
@@ -48,6 +48,6 @@ class KnownTargets:
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         with kept_warnings():  # a column says nothing here that the fit has not said
             y = self._as_known(y)
-        weight = None if sample_weight is None else one_column(sample_weight)
+        weight = None if sample_weight is None else squeeze_column(sample_weight)
         score: float = super().score(X, y, weight)  # type: ignore[misc]
         return score

@@ -16,7 +16,7 @@ from looms._classes import class_indices
 from looms._memory import GIVEN, GRID, SEARCH
 from looms._typing import Array, Matrix
 from looms._words import one_line
-from looms.blocks import RowBlocks, as_blocks
+from looms.blocks import RowBlocks, blocks_of
 from looms.criteria import as_criterion
 from looms.estimators._encoding import class_weights
 from looms.estimators._folds import SHARE_IN_FOLDS
@@ -135,7 +135,7 @@ class LeastSquares:
             rank = m if at_most is None else at_most if m == "auto" else min(m, at_most)
             drawn: dict[str, Any] = {"rank": rank, "tuned": search.tuned, "random_state": rows.seed}
             return low_rank_objective(
-                as_blocks(X), y, kernel=kernel, prior=search.prior, **drawn, **options
+                blocks_of(X), y, kernel=kernel, prior=search.prior, **drawn, **options
             )
 
         return Tried(model.kernel, options["criterion"], objective, search.tuned)
@@ -161,10 +161,10 @@ class LeastSquares:
             return GivenCriterion(
                 X, y, member=KernelMember(1.0, kernel, mu), samples=samples, **options
             )
-        kernel, landmarks = drawn_landmarks(kernel, as_blocks(X), n_landmarks, rng)
+        kernel, landmarks = drawn_landmarks(kernel, blocks_of(X), n_landmarks, rng)
         values = 1.0, kernel, mu
         return GivenCriterion(
-            as_blocks(X), y, member=LandmarkMember(*values, landmarks=landmarks), **options
+            blocks_of(X), y, member=LandmarkMember(*values, landmarks=landmarks), **options
         )
 
 

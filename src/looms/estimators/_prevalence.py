@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from looms._classes import class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
-from looms.calibration._coupling import at_prevalence as moved
+from looms.calibration._coupling import adjust_prevalence
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._known_targets import KnownTargets
 
@@ -149,7 +149,7 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
         """
         with openmp_threads(_num_samples(X)):
             p = self.classifier.predict_proba(X)
-        return moved(p, self.training_prevalence_, self.prevalence_)
+        return adjust_prevalence(p, self.training_prevalence_, self.prevalence_)
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second of two classes, or the log probability of each of several.

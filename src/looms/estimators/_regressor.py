@@ -187,7 +187,7 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
-        X, y, sample_weight = in_blocks(X, y, sample_weight)
+        X, y, sample_weight = blocks_and_arrays(X, y, sample_weight)
         y = as_targets(y, classes=False)
         check_numbers(y, "KernelClassifier")
         options = {"multi_output": True, "y_numeric": True, **options}

@@ -31,9 +31,9 @@ from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegresso
 from looms.estimators._warnings import (
     warn_of_columns,
     warn_of_groups,
+    warn_of_leakage,
     warn_of_order,
-    warn_of_telltales,
-    warn_of_unlike,
+    warn_of_unseen_values,
     warnings_are_kept,
 )
 from looms.fitted._fitted import Fitted, prepared
@@ -45,6 +45,7 @@ from looms.selection._stack import COMBINATIONS
 from looms.tables import TablePreprocessor
 from looms.tables._cells import Marks, is_written
 from looms.tables._columns import marks_in
+from looms.tables._leakage import leaking_columns
 from looms.tables._preprocessor import (
     fitted_matrix,
     matrix_of,
@@ -214,7 +215,7 @@ class Tabular(Model):
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight, marks)
         options = {"sample_weight": sample_weight, "groups": groups}
-        options = {name: without_index(values) for name, values in options.items()}
+        options = {name: drop_index(values) for name, values in options.items()}
         return preprocessor, matrix, y, options
 
     def _warn_of_features(self, matrix: Matrix) -> None:

@@ -247,7 +247,7 @@ n_features_in_, feature_names_in_
         """Transforms to compare; ValueError for one that does not admit all targets."""
         own = y[weight > 0]
         admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(own)]
-        names = list(dict.fromkeys(one_or_many(self.target)))
+        names = list(dict.fromkeys(ensure_list(self.target)))
         if names == ["auto"]:
             if y.ndim > 1:
                 return ["none"]

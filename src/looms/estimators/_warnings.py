@@ -18,7 +18,7 @@ import sklearn
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from looms._checks import as_they_are, remark_on_order
+from looms._checks import label_array, remark_on_order
 from looms._classes import class_indices
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
@@ -33,9 +33,9 @@ from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import bounds_to_tell
 from looms.selection._tuning import BoundMet
-from looms.tables._telltales import Telltale, remarks_on_telltales
-from looms.tables._unlike import Unlike
-from looms.threshold import AtLeast, as_rule
+from looms.tables._leakage import LeakingColumn, leakage_remarks
+from looms.tables._unseen import UnseenValues
+from looms.threshold import AtLeast, threshold_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
 _SCALES = 100.0
@@ -319,7 +319,7 @@ def warn_of_order(cv: Any = None, **arguments: Any) -> None:
 
 def warn_of_groups(X: Any, groups: Any) -> None:
     """ColumnsWarning of a column that holds the groups."""
-    labels = as_they_are(groups).astype(object)
+    labels = label_array(groups).astype(object)
     for name, column in X.items() if hasattr(X, "iloc") else ():
         if str(column.iloc[0]) != str(labels[0]) or column.isna().any():
             continue
@@ -331,24 +331,24 @@ def warn_of_groups(X: Any, groups: Any) -> None:
             )
 
 
-def warn_of_telltales(telling: Sequence[Telltale]) -> None:
+def warn_of_leakage(columns: Sequence[LeakingColumn]) -> None:
     """ColumnsWarning of columns that alone predict the target, if there are any.
 
     A column may nearly do so by right: that is for `looms.check` and cautions to ask.
     """
-    for gives, text in remarks_on_telltales(telling):
+    for gives, text in leakage_remarks(columns):
         if gives:
             warn(text, ColumnsWarning)
 
 
-def warn_of_unlike(unlike: Unlike) -> None:
+def warn_of_unseen_values(unseen: UnseenValues) -> None:
     """ColumnsWarning of values that no row of the fit has, and of another decimal mark."""
-    if unlike.on_marks:
+    if unseen.mark_note:
         warn(
-            f"{unlike.on_marks}: model.predict(model.preprocessor_.kinds_.typed(rows, decimal)).",
+            f"{unseen.mark_note}: model.predict(model.preprocessor_.kinds_.typed(rows, decimal)).",
             ColumnsWarning,
         )
-    if firsts := unlike.new_values:
+    if firsts := unseen.new_values:
         named = listed([f"{name!r} ({first!r})" for name, first in firsts.items()], quoted=str)
         warn(
             f"Values that no training row has count as rare, or as none: {named}. Correct them if "
@@ -450,7 +450,7 @@ def warn_of_one_class(outcome: Classes, held_out: HeldOut, threshold: float | Ar
 
 def warn_of_missed_precision(threshold: Any, loss: float) -> None:
     """Warn if no threshold reaches the required precision."""
-    rule = None if isinstance(threshold, Real) else as_rule(threshold)
+    rule = None if isinstance(threshold, Real) else threshold_rule(threshold)
     if isinstance(rule, AtLeast) and rule.rate == "precision" and loss >= 1.0:
         warn(
             f"No threshold reaches a leave-one-out precision of {rule.least:g}; the "

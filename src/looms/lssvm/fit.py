@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from looms._classes import with_ties
+from looms._classes import merge_ties
 from looms._memory import CERTIFICATE, check_memory
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, as_blocks, rows_in_memory
+from looms.blocks import RowBlocks, blocks_of, rows_in_memory
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._gram import (
@@ -108,7 +108,7 @@ class Fit:
         """`mean_held_out`, for thresholds and calibration: of labels, those that tie are equal."""
         y, outputs, weight = self.mean_held_out
         labels = bool((np.abs(y) == 1).all())
-        return HeldOut(y, with_ties(outputs, self.tie) if labels else outputs, weight)
+        return HeldOut(y, merge_ties(outputs, self.tie) if labels else outputs, weight)
 
 
 class Member(ABC):
@@ -327,7 +327,7 @@ class LandmarkMember(KernelMember):
     def left_out(
         self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
     ) -> Projection:
-        Y, blocks = targets_as_columns(y), as_blocks(X)
+        Y, blocks = targets_as_columns(y), blocks_of(X)
         with blas_threads(len(y)):
             on = self._landmarks
             return Streamed(blocks, Y, self.mu, zeta, on, fit_intercept=fit_intercept)
@@ -348,7 +348,7 @@ class LandmarkMember(KernelMember):
     def refits(
         self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
     ) -> SystemOnLandmarks:
-        return SystemOnLandmarks(self._landmarks, as_blocks(X), y, self.mu, zeta, fit_intercept)
+        return SystemOnLandmarks(self._landmarks, blocks_of(X), y, self.mu, zeta, fit_intercept)
 
     def order_of_refits(self, shape: tuple[int, int]) -> int:
         return int(self.landmarks.shape[0])

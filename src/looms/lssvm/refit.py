@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, as_blocks
+from looms.blocks import RowBlocks, blocks_of
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -232,7 +232,7 @@ class SystemOfFeatures(SystemOnLandmarks):
         unit = float(np.sqrt(np.square(features).mean())) or 1.0
         features /= unit
         axes = _Axes(kernel, Samples(np.eye(X.shape[1])))
-        super().__init__(axes, as_blocks(features), y, mu / unit**2, zeta, fit_intercept)
+        super().__init__(axes, blocks_of(features), y, mu / unit**2, zeta, fit_intercept)
         self._taken, self._strength = np.abs(mean) / unit, len(y) * mu
 
     def expanded(self, dual_coef: Array, intercept: Any, rows: AnyArray) -> Array:

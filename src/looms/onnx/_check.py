@@ -51,9 +51,9 @@ def check_graph(operator: Any, container: Any) -> None:
     raw = container.get_options(model, {}).get("raw_scores", False)
     rows, of_table = _rows(fitted), getattr(model, "preprocessor_", None)
     with _comparing():
-        for one in fitted.members_:
-            if isinstance(one, EstimatorMember):
-                _check_candidate(one, rows, kind, opset)
+        for member in fitted.members_:
+            if isinstance(member, EstimatorMember):
+                _check_candidate(member, rows, kind, opset)
         rows = rows if of_table is None else unprepared(of_table, rows)
         _check_model(model, rows, kind, opset, raw)
 
@@ -75,9 +75,9 @@ def _rows(fitted: Any) -> Array:
     if fitted.X_fit_ is None:
         return rng.normal(size=(2 * ROWS, fitted.n_features_in_))
     n = fitted.X_fit_.shape[0]
-    own = dense(fitted.X_fit_[np.unique(np.linspace(0, n - 1, ROWS).astype(int))])
-    others = own[rng.integers(len(own), size=len(own))]
-    return np.vstack([own, own + rng.uniform(size=(len(own), 1)) * (others - own)])
+    rows = dense(fitted.X_fit_[np.unique(np.linspace(0, n - 1, ROWS).astype(int))])
+    neighbors = rows[rng.integers(len(rows), size=len(rows))]
+    return np.vstack([rows, rows + rng.uniform(size=(len(rows), 1)) * (neighbors - rows)])
 
 
 def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any) -> None:
@@ -87,7 +87,7 @@ def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any
             f"{name} has no ONNX form as a candidate, since it gives no probabilities: take "
             "sklearn.calibration.CalibratedClassifierCV of it, or leave it out."
         )
-    rows = _of_kind(rows, kind)
+    rows = _rows_of_kind(rows, kind)
     expected = member.values(rows.astype(np.float64))
     try:
         (values,) = _results(Candidate(member), rows, kind, opset, {})
@@ -96,7 +96,7 @@ def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any
         raise ValueError(
             f"{name} has no ONNX form that takes rows in {rows.dtype}, leave it out: {why}"
         ) from error
-    if apart := _apart(values, expected, 1.0 if classes else abs(expected).max()):
+    if apart := _excess(values, expected, 1.0 if classes else abs(expected).max()):
         what, apart = ("probabilities", apart / 2) if classes else ("predictions", apart)
         raise ValueError(
             f"{name} has no ONNX form that is right, leave it out: the graph by skl2onnx gives "
@@ -105,7 +105,7 @@ def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any
 
 
 def _check_model(model: Any, rows: Array, kind: Any, opset: Any, raw: bool) -> None:
-    rows = _of_kind(rows, kind)
+    rows = _rows_of_kind(rows, kind)
     options = {"zipmap": False, "raw_scores": raw} if is_classifier(model) else {}
     results, rows = _results(model, rows, kind, opset, options), rows.astype(np.float64)
     other_classes = False
@@ -114,14 +114,14 @@ def _check_model(model: Any, rows: Array, kind: Any, opset: Any, raw: bool) -> N
         scores = np.hstack([-decision, decision]) if decision.shape[1] == 1 else decision
         size = max(1.0, abs(scores).max())
         raw = raw or not hasattr(model, "predict_proba")
-        apart = _apart(results[1], *((scores, size) if raw else (model.predict_proba(rows), 1.0)))
+        apart = _excess(results[1], *((scores, size) if raw else (model.predict_proba(rows), 1.0)))
         best = np.sort(scores, axis=1)
         clear = best[:, -1] - best[:, -2] > ROUNDING * size
         other_classes = (clear & (results[0] != model.predict(rows))).any()
     else:
         expected = targets_as_columns(model.predict(rows))
         size = max(abs(expected).max(), abs(model.held_out_.y).max())
-        apart = _apart(results[0], expected, size)
+        apart = _excess(results[0], expected, size)
     if apart or other_classes:
         what = f"values that differ by up to {apart:.2g}" if apart else "other classes"
         raise ValueError(
@@ -129,7 +129,7 @@ def _check_model(model: Any, rows: Array, kind: Any, opset: Any, raw: bool) -> N
         )
 
 
-def _of_kind(rows: Array, kind: Any) -> AnyArray:
+def _rows_of_kind(rows: Array, kind: Any) -> AnyArray:
     types = require("skl2onnx.common.data_types", "ONNX", extra="onnx")
     return rows.astype(np.float64 if kind is types.DoubleTensorType else np.float32)
 
@@ -155,7 +155,7 @@ def _results(
     return results
 
 
-def _apart(values: AnyArray, expected: Array, size: float) -> float:
+def _excess(values: AnyArray, expected: Array, size: float) -> float:
     """Largest difference if it is more than the rounding of numbers of a size, else 0."""
     if values.shape != expected.shape:
         return np.inf

@@ -37,7 +37,7 @@ class Graph:
         self.dtype = np.dtype(dtype)
 
     def __call__(self, operator: str, *inputs: str | float | AnyArray, **attributes: Any) -> str:
-        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         result: str = self.scope.get_unique_variable_name(f"looms_{operator}")
         name = self.scope.get_unique_operator_name(f"looms_{operator}")
         self.container.add_node(operator, names, result, name=name, **attributes)
@@ -77,7 +77,7 @@ class Graph:
             columns.append(self("Add", self("MatMul", ramps, slopes[:, None]), values[0, k]))
         return self("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
 
-    def sum_of_differences(self, of: str, X: str, Z: Array) -> str:
+    def sum_of_differences(self, term: str, X: str, Z: Array) -> str:
         """Σ_k |x_ik − z_jk| ("Abs"), or the sum of squares ("Square"), (m, n).
 
         It takes one feature after the other, and needs memory for (m, n) numbers. No digits
@@ -95,7 +95,7 @@ class Graph:
                 helper.make_node("Unsqueeze", ["x", self.constant(np.array([1]))], ["column"]),
                 helper.make_node("Sub", ["column", "z"], difference),
                 helper.make_node("Abs", difference, ["term"])
-                if of == "Abs"
+                if term == "Abs"
                 else helper.make_node("Mul", difference * 2, ["term"]),
                 helper.make_node("Add", ["sum", "term"], ["next"]),
             ],

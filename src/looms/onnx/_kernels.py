@@ -112,7 +112,7 @@ def values(kernel: Kernel, pairs: Pairs) -> str:
     """k(x_i, z_j), (m, n); ValueError for a kernel that has no ONNX form."""
     formula = _FORMULAS.get(type(kernel))
     if formula is None:
-        names = ", ".join(sorted(one.__name__ for one in _FORMULAS))
+        names = ", ".join(sorted(kind.__name__ for kind in _FORMULAS))
         raise ValueError(
             f"{type(kernel).__name__} has no ONNX form; kernels that have one are {names}."
         )
@@ -205,7 +205,7 @@ def _both(operator: str) -> Callable[[Any, Pairs], str]:
     )
 
 
-def _of_mapped(kernel: Any, pairs: Pairs) -> str:
+def _mapped_values(kernel: Any, pairs: Pairs) -> str:
     return values(kernel.kernel, _mapped(kernel, pairs))
 
 
@@ -214,7 +214,7 @@ _FORMULAS: dict[type[Kernel], Callable[[Any, Pairs], str]] = {
     Sum: _both("Add"),
     Product: _both("Mul"),
     Normalized: _normalized,
-    **dict.fromkeys((Columns, Ranked, Weighted), _of_mapped),
+    **dict.fromkeys((Columns, Ranked, Weighted), _mapped_values),
     Linear: lambda kernel, pairs: pairs.dot(),
     Polynomial: lambda kernel, pairs: _power(kernel, pairs.graph, pairs.dot()),
     Boolean: lambda kernel, pairs: pairs.graph("Exp", pairs.dot(_rate(kernel))),

@@ -132,7 +132,7 @@ def _candidate_shapes(operator: Any) -> None:
 
 def _convert_candidate(scope: Any, operator: Any, container: Any) -> None:
     g, X = _graph_and_rows(scope, operator, container)
-    _give(g, _of_estimator(g, X, operator.raw_operator.member), operator.outputs[0])
+    _give(g, _estimator_outputs(g, X, operator.raw_operator.member), operator.outputs[0])
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
@@ -197,7 +197,8 @@ def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, s
     model = operator.raw_operator
     double = container.get_options(model, {"float64": True})["float64"]
     g = Graph(scope, container, "float64" if double else "float32", operator.inputs[0])
-    X, before = g.cast(operator.inputs[0].full_name, g.dtype), getattr(model, "preprocessor_", None)
+    X = g.cast(operator.inputs[0].full_name, g.dtype)
+    before = getattr(model, "preprocessor_", None)
     if before is None:
         return g, X
     X = prepared(g, X, before)
@@ -218,65 +219,67 @@ def _give(g: Graph, name: str, output: Any) -> None:
 def _outputs(g: Graph, X: str, fitted: Any) -> str:
     """Outputs of a model, (m, t), before thresholds."""
     parts = []
-    for one in fitted.members_:
-        if isinstance(one, EstimatorMember):
-            parts.append(g("Mul", _of_estimator(g, X, one), one.weight))
+    for member in fitted.members_:
+        if isinstance(member, EstimatorMember):
+            parts.append(g("Mul", _estimator_outputs(g, X, member), member.weight))
             continue
-        Z, coefficients = as_expansion(dense(one.basis(fitted.X_fit_)), one.dual_coef, one.coef)
+        Z, coefficients = as_expansion(
+            dense(member.basis(fitted.X_fit_)), member.dual_coef, member.coef
+        )
         alpha = targets_as_columns(coefficients)
         counts = alpha.any(axis=1)  # not samples of weight zero
-        f = expansion(one.kernel, Pairs(g, X, Z[counts]), alpha[counts])
-        f = g("Add", f, np.atleast_1d(one.intercept))
-        if isinstance(one, SupportVectorMember) and one.sigmoids is not None:
-            f = g("Log", _coupled(g, f, one.sigmoids, len(fitted.classes_)))
-        parts.append(g("Mul", f, one.weight))
+        f = expansion(member.kernel, Pairs(g, X, Z[counts]), alpha[counts])
+        f = g("Add", f, np.atleast_1d(member.intercept))
+        if isinstance(member, SupportVectorMember) and member.sigmoids is not None:
+            f = g("Log", _coupled(g, f, member.sigmoids, len(fitted.classes_)))
+        parts.append(g("Mul", f, member.weight))
     return g("Sum", *parts) if len(parts) > 1 else parts[0]
 
 
-def _of_estimator(g: Graph, X: str, one: EstimatorMember) -> str:
+def _estimator_outputs(g: Graph, X: str, member: EstimatorMember) -> str:
     """Outputs of an estimator, (m, t): numbers, or 2 p − 1 with the probabilities p of classes."""
-    by_nodes = isinstance(one.estimator, BoostedTrees)
-    values = _of_trees(g, X, one.estimator) if by_nodes else _of_converter(g, one)
-    return values if one.classes is None else g("Sub", g("Mul", values, 2.0), 1.0)
+    by_nodes = isinstance(member.estimator, BoostedTrees)
+    values = _tree_outputs(g, X, member.estimator) if by_nodes else _converter_outputs(g, member)
+    return values if member.classes is None else g("Sub", g("Mul", values, 2.0), 1.0)
 
 
-def _of_converter(g: Graph, one: EstimatorMember) -> str:
+def _converter_outputs(g: Graph, member: EstimatorMember) -> str:
     """Numbers, or probabilities, of an estimator of scikit-learn, (m, t), by its own converter."""
-    known = require("skl2onnx._supported_operators", "ONNX", extra="onnx")
+    operators = require("skl2onnx._supported_operators", "ONNX", extra="onnx")
     types = require("skl2onnx.common.data_types", "ONNX", extra="onnx")
-    kind = known.sklearn_operator_name_map.get(type(one.estimator))
+    kind = operators.sklearn_operator_name_map.get(type(member.estimator))
     if kind is None:
         raise ValueError("skl2onnx has no converter for it")
-    operator = g.scope.declare_local_operator(kind, one.estimator)
+    operator = g.scope.declare_local_operator(kind, member.estimator)
     operator.inputs.append(g.source)
     double = isinstance(g.source.type, types.DoubleTensorType)
     results = {"values": types.DoubleTensorType() if double else types.FloatTensorType()}
-    if one.classes is not None:
+    if member.classes is not None:
         results = {"label": types.Int64TensorType(), **results}
-        if one.classes.dtype.kind in "OU":
+        if member.classes.dtype.kind in "OU":
             results["label"] = types.StringTensorType()
     for name, kind in results.items():
         operator.outputs.append(g.scope.declare_local_variable(f"looms_{name}", kind))
     values = g.cast(operator.outputs[-1].onnx_name, g.dtype)
-    two = one.classes is not None and len(one.classes) == 2
+    two = member.classes is not None and len(member.classes) == 2
     return g("Gather", values, np.array([1]), axis=1) if two else values
 
 
-def _of_trees(g: Graph, X: str, trees: BoostedTrees) -> str:
-    """The same of boosted trees, a step down in all of them at once."""
+def _tree_outputs(g: Graph, X: str, trees: BoostedTrees) -> str:
+    """Outputs of boosted trees, (m, t), by one step down in all trees at a time."""
     shape = g("Concat", g("Gather", g("Shape", X), np.array([0])), np.array([1]), axis=0)
-    at = g("Tile", trees.roots_.reshape(1, -1), shape)
+    node = g("Tile", trees.roots_.reshape(1, -1), shape)
     left, right = trees.children_.T
     for _ in range(trees.depth_):
-        x = g("GatherElements", X, g("Gather", trees.feature_, at), axis=1)
-        low = g("LessOrEqual", x, g("Gather", trees.threshold_, at))
-        at = g("Where", low, g("Gather", left, at), g("Gather", right, at))
-    each = np.tile(np.eye(len(trees.baseline_)), (len(trees.roots_), 1))
-    sums = g("Add", g("MatMul", g("Gather", trees.value_, at), each), trees.baseline_)
+        x = g("GatherElements", X, g("Gather", trees.feature_, node), axis=1)
+        low = g("LessOrEqual", x, g("Gather", trees.threshold_, node))
+        node = g("Where", low, g("Gather", left, node), g("Gather", right, node))
+    tree_sums = np.tile(np.eye(len(trees.baseline_)), (len(trees.roots_), 1))
+    sums = g("Add", g("MatMul", g("Gather", trees.value_, node), tree_sums), trees.baseline_)
     if is_regressor(trees):
         return sums
     log_odds = g("Mul", sums, HALF)
-    return g("Sigmoid", log_odds) if each.shape[1] == 1 else g("Softmax", log_odds, axis=1)
+    return g("Sigmoid", log_odds) if tree_sums.shape[1] == 1 else g("Softmax", log_odds, axis=1)
 
 
 def _log_odds(g: Graph, f: str, slope: float | Array, intercept: float | Array) -> str:
@@ -296,7 +299,7 @@ def _probabilities(g: Graph, f: str, calibrator: Any, n_outputs: int) -> str:
     elif isinstance(calibrator, Beta):
         score = calibrator.sigmoid
         z = _log_odds(g, f, score.slope, score.intercept)  # of the positive class
-        logs = [g("Neg", _softplus(g, one)) for one in (g("Neg", z), z)]
+        logs = [g("Neg", _softplus(g, signed)) for signed in (g("Neg", z), z)]
         odds = g("Sub", g("Mul", logs[0], calibrator.a), g("Mul", logs[1], calibrator.b))
         p = g("Sigmoid", g("Add", odds, calibrator.c))
     else:

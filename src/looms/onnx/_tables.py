@@ -23,12 +23,12 @@ def check_columns(preprocessor: Any) -> None:
             f"{preprocessor!r} is no step of a graph of looms: put it before the model, in a "
             "pipeline, and fit the model with preprocess=None."
         )
-    others = [name for name, kind in preprocessor.kinds_.items() if kind != "number"]
-    if others:
+    unsupported = [name for name, kind in preprocessor.kinds_.items() if kind != "number"]
+    if unsupported:
         raise ValueError(
             "A graph takes one tensor of numbers, but columns of the table hold text, categories "
-            f"or dates: {', '.join(map(repr, others))}. Encode them as numbers before the fit, "
-            "leave them out, or save the model with looms.model_files.save_model."
+            f"or dates: {', '.join(map(repr, unsupported))}. Encode them as numbers before the "
+            "fit, leave them out, or save the model with looms.model_files.save_model."
         )
     if not preprocessor.kinds_:
         raise ValueError(

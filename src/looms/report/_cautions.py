@@ -21,10 +21,10 @@ from looms.estimators._warnings import (
 )
 from looms.fitted._certificate import Certificate
 from looms.report._choice import (
-    beside_baselines,
     close_candidates,
-    foreign,
     optimism,
+    other_estimator,
+    scores_and_baselines,
     search_cautions,
 )
 from looms.report._near_rows import MOST as MOST_NEAR
@@ -49,7 +49,7 @@ from looms.report.text import (
     sentence,
     serious,
 )
-from looms.tables._telltales import Telltale, remarks_on_telltales, telltales
+from looms.tables._leakage import LeakingColumn, leakage_remarks, leaking_columns
 
 if TYPE_CHECKING:
     from looms.report.facts import Facts
@@ -124,23 +124,23 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
     """Cautions about the fit, choice and assessment of a model, the serious ones first."""
     model, assessment, remarks = facts.model, facts.assessment, facts.remarks
     if assessment is not None and quotes_splits(model, assessment):
-        scores = beside_baselines(assessment, len(model.classes), judged_by_risk(model))
-        others = [one for one in remarks if one["title"] != _NO_BETTER]
-        remarks = [*_guessing_in_splits(model, scores), *others] if scores else remarks
+        scores = scores_and_baselines(assessment, len(model.classes), judged_by_risk(model))
+        rest = [remark for remark in remarks if remark["title"] != _NO_BETTER]
+        remarks = [*_guessing_in_splits(model, scores), *rest] if scores else remarks
     return _ordered(
         [
             *remarks,
             *_rounding(model, facts.certified),
             *optimism(model, assessment),
-            *([] if assessment is None else foreign(facts.estimator, model, assessment)),
+            *([] if assessment is None else other_estimator(facts.estimator, model, assessment)),
             *close_candidates(model),
             *_data(model, facts.held_steps, facts.on_columns),
         ]
     )
 
 
-def _ordered(both: Iterable[Caution]) -> list[Caution]:
-    return sorted(both, key=lambda each: each["level"] != "serious")
+def _ordered(cautions: Iterable[Caution]) -> list[Caution]:
+    return sorted(cautions, key=lambda caution: caution["level"] != "serious")
 
 
 def remarks_on_fit(model: Model) -> Iterator[Caution]:
@@ -149,8 +149,8 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     if not judged_by_risk(model):  # which says the same
         yield from _probabilities(model)
     X = model.table
-    telling = _telltales(model)
-    for gives, text in remarks_on_telltales(telling, isolated):
+    leaking = _leaking_columns(model)
+    for gives, text in leakage_remarks(leaking, isolated):
         title = f"A feature {'gives' if gives else 'nearly gives'} the target"
         yield (serious if gives else note)(title, text)
     yield from search_cautions(model)
@@ -170,7 +170,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     yield from _sizes(model)
     scores = model.scores.with_errors
     perfect = scores["accuracy"][0] == 1 if model.classification else scores["r2"][0] > 0.9999
-    if perfect and not any(one.gives for one in telling):
+    if perfect and not any(column.gives for column in leaking):
         yield note(
             "Too good",
             f"{'No row is' if model.classification else 'Next to nothing is'} wrong in "
@@ -179,18 +179,18 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         )
 
 
-def _telltales(model: Model) -> list[Telltale]:
+def _leaking_columns(model: Model) -> list[LeakingColumn]:
     """Columns that alone predict the target, or nearly; none of rows that are not kept."""
     if model.table is None:
         return []
     mask, y = model.has_weight, model.held_out.y
     codes = class_indices(y[mask]) if model.classification else y[mask]
     X = model.table if mask.all() else model.table[mask]
-    return telltales(model.sources, model.gaps, X, codes, model.classification)
+    return leaking_columns(model.sources, model.gaps, X, codes, model.classification)
 
 
-def near_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
-    """Caution about samples that look like repeats of others; the score is ``of`` something."""
+def near_rows(model: Model, context: str = "to report") -> Iterator[Caution]:
+    """Caution about samples that look like repeats; ``context`` says more of the score."""
     scores = scores_without_near(model)
     if scores is None:
         return
@@ -199,7 +199,7 @@ def near_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     changes = "falls" if model.classification else "rises"
     yield note(
         "Rows like repeats of others",
-        f"{_quoted(model, of)}. When a row is left out together with {what}, the "
+        f"{_quoted(model, context)}. When a row is left out together with {what}, the "
         f"{SCORES[_key(model)].name} {changes} from {alone} to {together}{model.by_kernels}. "
         "If rows belong "
         "together, such as repeats or rows of one patient, hold them out together, by groups=...: "
@@ -207,8 +207,8 @@ def near_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     )
 
 
-def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
-    """Caution about rows in an order; the score is ``of`` something."""
+def order_of_rows(model: Model, context: str = "to report") -> Iterator[Caution]:
+    """Caution about rows in an order; ``context`` says more of the score."""
     order = row_order(model.fitted)
     if order is None or order.p_value > _IN_ORDER:
         return
@@ -217,18 +217,18 @@ def order_of_rows(model: Model, of: str = "to report") -> Iterator[Caution]:
     by_blocks = order.scores[_key(model)]
     compared = f"by blocks of consecutive rows it is {score(by_blocks, _key(model), 3)}"
     if order.by_kernels:
-        own, blocks = (score(each, _key(model), 3) for each in (value, by_blocks))
-        by = order.by_kernels.removeprefix(", ")
-        compared = f"{by} it is {own}, and by blocks of consecutive rows {blocks}"
+        rows, blocks = (score(loss, _key(model), 3) for loss in (value, by_blocks))
+        kernels = order.by_kernels.removeprefix(", ")
+        compared = f"{kernels} it is {rows}, and by blocks of consecutive rows {blocks}"
     worse = value - by_blocks if model.classification else by_blocks - value
     if worse <= 0:  # as for rows that were sorted by a feature
         return
     yield (serious if worse > error else note)(
         "Rows in an order",
-        f"{_quoted(model, of)}; {compared} (p = {order.p_value:.3g}): rows near one another in the "
-        "table resemble one another. If they follow one another in time or along a track, or come "
-        "in batches, hold them out together: groups=... or cv=GapKFold(). If the table was only "
-        "sorted by a feature, this is harmless.",
+        f"{_quoted(model, context)}; {compared} (p = {order.p_value:.3g}): rows near one another "
+        "in the table resemble one another. If they follow one another in time or along a track, "
+        "or come in batches, hold them out together: groups=... or cv=GapKFold(). If the table was "
+        "only sorted by a feature, this is harmless.",
     )
 
 
@@ -237,12 +237,12 @@ def _key(model: Model) -> str:
     return "accuracy" if model.classification else "rmse"
 
 
-def _quoted(model: Model, of: str) -> str:
+def _quoted(model: Model, context: str) -> str:
     """A score as the beginning of a sentence."""
     key = _key(model)
     value, error = model.scores.with_errors[key]
-    of = of if model.scale is None else f"on the scale of the {model.scale}"
-    return f"The {SCORES[key].name} {of} is {score(value, key, 3)} {plus_minus(error, key)}"
+    context = context if model.scale is None else f"on the scale of the {model.scale}"
+    return f"The {SCORES[key].name} {context} is {score(value, key, 3)} {plus_minus(error, key)}"
 
 
 def _few_groups(model: Model) -> str:
@@ -271,9 +271,10 @@ def _guessing(model: Model) -> Iterator[Caution]:
         yield from _guessing_risks(model)
         return
     (accuracy, error), (area, area_error) = scores["balanced_accuracy"], scores["roc_auc"]
-    baseline, seldom = model.scores.baselines["balanced_accuracy"], _rarest_in_predictions(model)
+    baseline = model.scores.baselines["balanced_accuracy"]
+    seldom = _rarest_in_predictions(model)
     ordered = not area - 2 * area_error <= 0.5
-    known = f", ROC AUC {score(area, 'roc_auc')}" if np.isfinite(area) else ""
+    area_text = f", ROC AUC {score(area, 'roc_auc')}" if np.isfinite(area) else ""
     accuracy_text = score(accuracy, "balanced_accuracy")
     remedy = _remedy(model) if ordered else _OTHERS
     predicted = np.unique(predicted_labels(model)[model.has_weight])
@@ -281,14 +282,14 @@ def _guessing(model: Model) -> Iterator[Caution]:
         title = "One class for all"
         text = (
             f"The model predicts {isolated(model.classes[predicted[0]])} for every row: "
-            f"balanced accuracy {accuracy_text}{known}. {remedy}"
+            f"balanced accuracy {accuracy_text}{area_text}. {remedy}"
         )
     elif accuracy - 2 * error <= baseline:
         is_worse = _is_worse(accuracy, baseline)
         text = (
             f"The {model.method} balanced accuracy {accuracy_text} "
             f"{plus_minus(error, 'balanced_accuracy')} {is_worse} the baseline "
-            f"({score(baseline, 'balanced_accuracy')}){known}. {seldom}{few or remedy}"
+            f"({score(baseline, 'balanced_accuracy')}){area_text}. {seldom}{few or remedy}"
         )
     elif not ordered:
         text = (

@@ -36,18 +36,19 @@ def search_cautions(model: Model) -> Iterator[Caution]:
         (note, f"; the {model.method} scores are good all the same") if harmless else (serious, "")
     )
     for k in taken:
-        one = candidates[k]
-        of = "" if not model.stacked else f"{isolated(one.name)}: "
-        for met in bounds_to_tell(one, candidates):
-            text = f"{of}{isolated(parameter_name(model, met))} {met.remark}{then}."
+        candidate = candidates[k]
+        owner = "" if not model.stacked else f"{isolated(candidate.name)}: "
+        for met in bounds_to_tell(candidate, candidates):
+            text = f"{owner}{isolated(parameter_name(model, met))} {met.remark}{then}."
             yield level("Hyper-parameter at a bound", text)
-        if one.outcome in _STOPPED_EARLY:
-            yield serious("Search stopped early", sentence(f"{of}{one.outcome.value}."))
-        if one.n_failures:
+        if candidate.outcome in _STOPPED_EARLY:
+            yield serious("Search stopped early", sentence(f"{owner}{candidate.outcome.value}."))
+        if candidate.n_failures:
             yield note(
                 "Points that could not be evaluated",
-                f"{of}At {count(one.n_failures, 'point')} of {one.n_evaluations} the kernel matrix "
-                "plus ridge was not positive definite, by rounding; the search stepped over them.",
+                f"{owner}At {count(candidate.n_failures, 'point')} of {candidate.n_evaluations} "
+                "the kernel matrix plus ridge was not positive definite, by rounding; the search "
+                "stepped over them.",
             )
     m = model.n_landmarks
     if m is not None and tuning.gain_of_landmarks > 0:
@@ -57,7 +58,9 @@ def search_cautions(model: Model) -> Iterator[Caution]:
             f"{tuning.gain_of_landmarks:.1%}, and it adds no more: n_landmarks={2 * m} would "
             "probably lower it again, at four times the cost.",
         )
-    never = [one.name for one in candidates if one.outcome is Outcome.NEVER_EVALUATED]
+    never = [
+        candidate.name for candidate in candidates if candidate.outcome is Outcome.NEVER_EVALUATED
+    ]
     if never:
         text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {Outcome.NEVER_EVALUATED.value}."
         yield serious("Candidates that could not be evaluated", text)
@@ -79,11 +82,11 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         named.append("a transform of the target")
     tuned = " and ".join(named)
     if assessment is None and model.scores.optimistic:
-        by = f": {model.unbiased_by} them" if model.unbiased_by else ", of which there are too few"
+        how = f": {model.unbiased_by} them" if model.unbiased_by else ", of which there are too few"
         yield serious(
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its scores are optimistic. For unbiased "
-            f"scores the selection must be repeated without the rows that it is scored on{by}.",
+            f"scores the selection must be repeated without the rows that it is scored on{how}.",
         )
     elif assessment is not None:
         of_candidates = ""
@@ -127,10 +130,10 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         )
 
 
-def beside_baselines(
+def scores_and_baselines(
     assessment: Assessment, n_classes: int, risk: bool = False
 ) -> list[tuple[str, ScoreEstimate, float]]:
-    """Scores of outer splits with an interval, and their baselines; numbers have no classes.
+    """Scores of outer splits that have an interval, and their baselines.
 
     The area alone for models judged by ``risk``: the log loss of splits has no interval of its
     difference from that of the shares of the classes.
@@ -138,12 +141,12 @@ def beside_baselines(
     baselines = {"balanced_accuracy": 1 / n_classes, "roc_auc": 0.5} if n_classes else {"r2": 0.0}
     if risk:
         del baselines["balanced_accuracy"]
-    known = [name for name in baselines if name in assessment.scores]
-    each = [(name, assessment.estimate(name), baselines[name]) for name in known]
-    return [one for one in each if np.isfinite(one[1].low)]
+    names = [name for name in baselines if name in assessment.scores]
+    compared = [(name, assessment.estimate(name), baselines[name]) for name in names]
+    return [row for row in compared if np.isfinite(row[1].low)]
 
 
-def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
+def other_estimator(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
     """Caution if the outer estimate is not of the model shown."""
     if assessment.estimator_key not in (None, estimator_key(estimator)):
         yield serious(

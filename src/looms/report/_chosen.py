@@ -25,18 +25,20 @@ def candidates(model: Model) -> list[dict[str, Any]]:
     taken = model.best
     return [
         {
-            "kernel": one.kernel_name,
-            "criterion": str(one.criterion),
-            "value": one.value,
-            "standard_error": one.standard_error,
-            "n_evaluations": one.n_evaluations,
-            "seconds": one.seconds,
+            "kernel": candidate.kernel_name,
+            "criterion": str(candidate.criterion),
+            "value": candidate.value,
+            "standard_error": candidate.standard_error,
+            "n_evaluations": candidate.n_evaluations,
+            "seconds": candidate.seconds,
             "loss": loss,
-            "outcome": words(one.outcome.name),
+            "outcome": words(candidate.outcome.name),
             "weight": None if shares is None else shares[k],
             "chosen": k == taken if shares is None else shares[k] > 0,
         }
-        for k, (one, loss) in enumerate(zip(model.candidates, model.candidate_losses, strict=True))
+        for k, (candidate, loss) in enumerate(
+            zip(model.candidates, model.candidate_losses, strict=True)
+        )
     ]
 
 
@@ -50,12 +52,12 @@ def chosen(model: Model) -> dict[str, Any]:
         n, loss, n_folds = len(tried), model.loss.name, model.n_choice_folds
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
         if model.shares is not None:
-            by = f"the rows of {n_folds} folds, each by models tuned without it"
-            by = by if n_folds else "the rows, each by models without it"
+            predicted = f"the rows of {n_folds} folds, each by models tuned without it"
+            predicted = predicted if n_folds else "the rows, each by models without it"
             how = "a stack of all gave it all the weight: no weighted sum of their outputs better"
             if members:
                 how = f"{len(members)} are stacked: the weighted sum of their outputs best"
-            reason = f"Of {n} candidates, {how} predicts {by}."
+            reason = f"Of {n} candidates, {how} predicts {predicted}."
         elif n > 1:
             least = f"{model.chosen_by} {loss}"
             if n_folds:
@@ -121,8 +123,13 @@ def _members(model: Model) -> list[dict[str, Any]]:
     if shares is None or not model.stacked:
         return []
     return [
-        {"kernel": one.kernel_name, "criterion": str(one.criterion), "weight": share, "mu": one.mu}
-        for one, share in sorted(
+        {
+            "kernel": candidate.kernel_name,
+            "criterion": str(candidate.criterion),
+            "weight": share,
+            "mu": candidate.mu,
+        }
+        for candidate, share in sorted(
             zip(model.candidates, shares.tolist(), strict=True), key=lambda pair: -pair[1]
         )
         if share > 0

@@ -33,7 +33,7 @@ def features_of(before: Pipeline, fitted: Any) -> Features:
     """Features of a model, named by the steps before it."""
     steps = list(_flattened(before))
     if len(steps) == 1 and isinstance(steps[0], TablePreprocessor):
-        return _of_table(steps[0])
+        return _table_features(steps[0])
     first = steps[0] if steps else fitted
     numbered = [f"feature {k + 1}" for k in range(getattr(first, "n_features_in_", 0))]
     given = getattr(first, "feature_names_in_", None)
@@ -57,7 +57,7 @@ def _flattened(steps: Pipeline) -> Iterator[Any]:
             yield step
 
 
-def _of_table(preprocessor: TablePreprocessor) -> Features:
+def _table_features(preprocessor: TablePreprocessor) -> Features:
     names, sources = map(list, zip(*features_made(preprocessor), strict=True))
     named = hasattr(preprocessor, "feature_names_in_")
     if not preprocessor.kinds_:  # of a sparse matrix

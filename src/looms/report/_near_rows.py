@@ -71,27 +71,29 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     part = np.random.default_rng(0).permutation(n) % TOGETHER
     losses = partial(_losses, model)
     alone = losses(models.outputs(Units.rows(n))[0])
-    others = np.arange(TOGETHER)[:, None] != part
-    by_few = np.zeros(others.shape)
-    without = np.where(others, np.arange(TOGETHER)[:, None], -1)
-    for own, few, outputs in zip(
-        others, by_few, models.outputs(Units.of_numbers(without)), strict=True
+    outside = np.arange(TOGETHER)[:, None] != part
+    by_few = np.zeros(outside.shape)
+    without = np.where(outside, np.arange(TOGETHER)[:, None], -1)
+    for tested, loss, outputs in zip(
+        outside, by_few, models.outputs(Units.of_numbers(without)), strict=True
     ):
-        few[own] = losses(np.where(own[:, None], outputs, 0.0))[own]
+        loss[tested] = losses(np.where(tested[:, None], outputs, 0.0))[tested]
     weight = model.held_out.sample_weight[rows]
     value, error = mean_and_error(alone, weight)
-    cost = mean_and_error(np.average(by_few, axis=0, weights=others) - alone, weight)[0]
+    cost = mean_and_error(np.average(by_few, axis=0, weights=outside) - alone, weight)[0]
     for what, outputs in left_out.items():
         rise, of_rise = mean_and_error(losses(outputs) - alone, weight)
         if rise > max(_DISCERNIBLE * of_rise, error, _SHARE * cost):
-            return what, *_as_scores(model, value, value + rise)
+            return what, *_reported_scores(model, value, value + rise)
     return None
 
 
-def scores_held_out(model: Model, numbers: AnyArray, others: AnyArray) -> tuple[float, float]:
+def scores_held_out(
+    model: Model, numbers: AnyArray, other_numbers: AnyArray
+) -> tuple[float, float]:
     """Score if samples of each number are left out together, and the same for other numbers.
 
-    These are accuracies, or RMSE. Both, (n,), are of the samples of positive weight.
+    The scores are accuracies, or RMSE; both numbers, (n,), are of the samples of positive weight.
     """
     model = model.closed or model
     models, weight = model.fitted.left_out, model.held_out.sample_weight[model.has_weight]
@@ -109,7 +111,7 @@ def _losses(model: Model, outputs: Array) -> Array:
     return np.asarray(predicted != class_indices(targets), dtype=np.float64)
 
 
-def _as_scores(model: Model, alone: float, together: float) -> tuple[float, float]:
+def _reported_scores(model: Model, alone: float, together: float) -> tuple[float, float]:
     """Accuracies of shares of errors, or roots of mean squares."""
     if model.classification:
         return 1.0 - alone, 1.0 - together
@@ -145,8 +147,8 @@ def _distance(model: Model, X: Matrix) -> Array:
     Distances of each member are relative to their mean.
     """
     total = np.zeros((X.shape[0],) * 2)
-    for one in model.members:
-        K = cross_of(one.kernel, X)(X)
+    for member in model.members:
+        K = cross_of(member.kernel, X)(X)
         distance = K.diagonal()[:, None] + K.diagonal() - 2 * K
-        total += one.weight * distance / max(float(distance.mean()), np.finfo(float).tiny)
+        total += member.weight * distance / max(float(distance.mean()), np.finfo(float).tiny)
     return total

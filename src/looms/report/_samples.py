@@ -32,13 +32,13 @@ def samples(
         shown += [k for k in by_change.tolist() if k not in shown]
     values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
     if model.classification:
-        labels, each = class_indices(loo.y), np.arange(loo.n_samples)
+        labels, places = class_indices(loo.y), np.arange(loo.n_samples)
         classes = np.array(model.classes, dtype=object)
         values["target"] = classes[labels]
-        values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[each, labels]
+        values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[places, labels]
         margins = loo_margins(model.fitted)
         values["predicted"] = classes[margins.argmax(axis=1)]
-        values["margin"] = margins[each, labels]
+        values["margin"] = margins[places, labels]
     elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample
         values["target"], values["output"] = loo.y, loo.outputs
     values["residual"] = size

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from looms._checks import as_table, check_known, gaps_in, remark_on_order
+from looms._checks import check_known, gaps_in, readable_table, remark_on_order
 from looms._optional import require
 from looms._scores import SCORES
 from looms._typing import AnyArray, Matrix
@@ -35,10 +35,10 @@ from looms.tables._cells import Marks, missing_in
 from looms.tables._columns import Decimal, marks_in
 from looms.tables._frames import columns_of, names_in, places_of, rows
 from looms.tables._kinds import cells_of, converted, read_column
+from looms.tables._leakage import leakage_remarks, leaking_columns, reason_to_skip
 from looms.tables._preprocessor import fitted_matrix, identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
-from looms.tables._telltales import remarks_on_telltales, telltales, why_none
 from looms.tables._ties import may_name_groups, tied
 
 #: Rows that tune the kernel by which rows are compared.
@@ -100,9 +100,9 @@ class TableCheck(Mapping[str, Any]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        of = "" if self["target"] is None else f" of {self['target']!r}"
+        target = "" if self["target"] is None else f" of {self['target']!r}"
         lines = [
-            f"{sentence(self['task'])}{of}: {count(self['n_rows'], 'row')}, "
+            f"{sentence(self['task'])}{target}: {count(self['n_rows'], 'row')}, "
             f"{count(self['n_columns'], 'column')}"
         ]
         for finding in self["findings"]:
@@ -200,9 +200,9 @@ def check(
     """
     check_known(task, "task", ("auto", "classification", "regression"))
     found, missing = list[Caution](), list[str]()
-    X, y, name = _separated(as_table(table), target, "target")
+    X, y, name = _split_column(readable_table(table), target, "target")
     if isinstance(groups, str):
-        X, groups, _ = _separated(X, groups, "groups")
+        X, groups, _ = _split_column(X, groups, "groups")
     X = X.tocsr() if issparse(X) else rows(X)
     check_consistent_length(X, y, groups)
     remark = remark_on_order(table=X, target=y, groups=groups)
@@ -211,16 +211,16 @@ def check(
     numbers = group_numbers(groups, X.shape[0])
     gaps = missing_in(y) if hasattr(y, "iloc") and np.ndim(y) == 1 else gaps_in(y)
     if gaps.any():
-        kept = np.flatnonzero(~gaps)
+        present = np.flatnonzero(~gaps)
         numbered = "" if hasattr(X, "index") else "; row numbers are of the others"
         first = row_name(y, int(gaps.argmax()))
         text = f"{gaps.sum()} of {len(gaps)} rows have no target, first {first}"
         found.append(note("Rows without a target", f"{text}: left out here{numbered}."))
-        X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
-        numbers = numbers[kept]
+        X, y = _safe_indexing(X, present), _safe_indexing(y, present)
+        numbers = numbers[present]
     targets = require("pandas", "looms.check").Series(np.ravel(y) if np.ndim(y) == 2 else y)
     marks = marks_in(X, targets, decimal=decimal)
-    classes, codes, sizes = _understood(targets, task, found, marks)
+    classes, codes, sizes = _coded_target(targets, task, found, marks)
     prepare = TablePreprocessor(decimal=marks)
     try:
         matrix = fitted_matrix(prepare, X)
@@ -228,21 +228,21 @@ def check(
         X = _readable(X, found)
         matrix = fitted_matrix(prepare, X)
     columns = [] if issparse(X) else _columns(X, prepare)
-    found += [*_of_columns(prepare, columns, numbers), *_of_classes(sizes)]
+    found += [*_column_findings(prepare, columns, numbers), *_class_findings(sizes)]
     if len(sizes) != 1:
         if not is_grouped(numbers):
-            found += _of_ties(X, prepare, matrix, codes, classes)
+            found += _tie_findings(X, prepare, matrix, codes, classes)
         sources, places = prepare.columns_, places_of_gaps(prepare)
-        telling = telltales(sources.tolist(), places, matrix, codes, classes)
-        for gives, text in remarks_on_telltales(telling):
+        leaking = leaking_columns(sources.tolist(), places, matrix, codes, classes)
+        for gives, text in leakage_remarks(leaking):
             title = f"A column {'gives' if gives else 'nearly gives'} the target"
             found.append((serious if gives else note)(title, text))
-        why = why_none(sources.tolist(), matrix, codes, classes)
+        why = reason_to_skip(sources.tolist(), matrix, codes, classes)
         missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
-        given = [one.name for one in telling if one.gives]
-        others = ~np.isin(sources, given)  # with those no row needs another
-        features = matrix[:, others] if others.any() else matrix
-        found += _of_rows(matrix, features, codes, numbers, classes, missing)
+        leaks = [column.name for column in leaking if column.gives]
+        remaining = ~np.isin(sources, leaks)  # by a leak no row needs another
+        features = matrix[:, remaining] if remaining.any() else matrix
+        found += _row_findings(matrix, features, codes, numbers, classes, missing)
     values_of = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": __version__,
@@ -253,14 +253,14 @@ def check(
         "n_groups": len(np.unique(numbers)),
         "classes": [{"label": str(label), "n": size} for label, size in sizes.items()],
         "columns": columns,
-        "findings": sorted(found, key=lambda one: one["level"] != "serious"),
+        "findings": sorted(found, key=lambda finding: finding["level"] != "serious"),
         "not_searched": missing,
     }
     return TableCheck(plain(values_of))
 
 
-def _separated(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None]:
-    """A table without a column that is named, the values, and their name if they have one."""
+def _split_column(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None]:
+    """Table without a named column, the values of that column, or those given, and their name."""
     if column is None:
         raise ValueError(f"{what} must be the name of a column, or its values, got None.")
     if not isinstance(column, str):
@@ -273,14 +273,14 @@ def _separated(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None
             "check FILE`."
         )
     if names.count(column) != 1:
-        of = f"the columns are {listed(names, 20)}"
+        columns = f"the columns are {listed(names, 20)}"
         several = "several columns are called" if column in names else "there is no column"
-        raise ValueError(f"{what}: {several} {column!r}; {of}.")
-    rest = table.drop(columns=column) if hasattr(table, "iloc") else table.drop(column)
-    return rest, table[column], column
+        raise ValueError(f"{what}: {several} {column!r}; {columns}.")
+    remaining = table.drop(columns=column) if hasattr(table, "iloc") else table.drop(column)
+    return remaining, table[column], column
 
 
-def _understood(
+def _coded_target(
     values: Any, task: Task, found: list[Caution], marks: Marks
 ) -> tuple[bool, AnyArray, dict[Any, int]]:
     """Whether the targets are classes, the targets as numbers, and the sizes of the classes."""
@@ -317,21 +317,22 @@ def _readable(X: Any, found: list[Caution]) -> Any:
 
 def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
     """Name, kind, number of different values and of gaps of each column."""
-    pandas, place = require("pandas", "looms.check"), places_of(names_in(X), X.shape[1])
-    given = [pandas.Series(column) for column in columns_of(X, [*place.values()])]
-    cells = [cells_of(column, name) for name, column in zip(place, given, strict=True)]
+    pandas = require("pandas", "looms.check")
+    place = places_of(names_in(X), X.shape[1])
+    columns = [pandas.Series(column) for column in columns_of(X, [*place.values()])]
+    texts = [cells_of(column, name) for name, column in zip(place, columns, strict=True)]
     return [
         {
             "name": name,
             "kind": prepare.kinds_.get(name, "not used"),
-            "n_values": int(column.nunique()) if of is None else len(of.different),
+            "n_values": int(column.nunique()) if cells is None else len(cells.different),
             "n_gaps": int(missing_in(column).sum()),
         }
-        for name, column, of in zip(place, given, cells, strict=True)
+        for name, column, cells in zip(place, columns, texts, strict=True)
     ]
 
 
-def _of_columns(
+def _column_findings(
     prepare: TablePreprocessor, columns: list[dict[str, Any]], groups: AnyArray
 ) -> Iterator[Caution]:
     """Findings on columns by themselves.
@@ -347,34 +348,35 @@ def _of_columns(
             remark = identifiers_in(prepare, remark, n_rows)
         if remark.columns:
             yield level(_TITLES[remark.topic], f"{sentence(with_advice(remark))}.")
-    empty = [one["name"] for one in columns if one["n_gaps"] > _GAPS * n_rows]
+    empty = [column["name"] for column in columns if column["n_gaps"] > _GAPS * n_rows]
     if empty:
         yield note("Columns of mostly gaps", f"Most rows have no value of {listed(empty)}.")
 
 
-def _of_ties(
+def _tie_findings(
     X: Any, prepare: TablePreprocessor, matrix: Matrix, y: AnyArray, classes: bool
 ) -> Iterator[Caution]:
     """Findings on whole numbers whose rows are alike like those of groups."""
-    told = {name for remark in remarks_in(prepare) for name in remark.columns}
-    names = [name for name, kind in prepare.kinds_.items() if kind == "number" and name not in told]
+    remarked = {name for remark in remarks_in(prepare) for name in remark.columns}
+    numbers = [name for name, kind in prepare.kinds_.items() if kind == "number"]
+    names = [name for name in numbers if name not in remarked]
     place = places_of(names_in(X), X.shape[1])
     read = zip(names, columns_of(X, [place[name] for name in names]), strict=True)
     marks = prepare.kinds_.marks
-    values = {name: converted(of, name, "number", marks) for name, of in read}
-    values = {name: of for name, of in values.items() if may_name_groups(of)}
+    values = {name: converted(column, name, "number", marks) for name, column in read}
+    values = {name: floats for name, floats in values.items() if may_name_groups(floats)}
     if not values:
         return
     targets = y[:, None] == np.unique(y) if classes else y[:, None]
     ranks = rankdata(np.hstack([matrix, targets]), axis=0)
     sources = np.array([*map(repr, prepare.columns_), *["the target"] * targets.shape[1]])
-    known = set[str]()
+    explained = set[str]()
     # What is constant among the rows of each person has fewer values than there are persons.
     for name in sorted(values, key=lambda name: -len(np.unique(values[name]))):
-        others = sources != repr(name)
-        alike = dict.fromkeys(sources[others][tied(values[name], ranks[:, others])])
-        if alike and repr(name) not in known:
-            known.update(alike)
+        elsewhere = sources != repr(name)
+        alike = dict.fromkeys(sources[elsewhere][tied(values[name], ranks[:, elsewhere])])
+        if alike and repr(name) not in explained:
+            explained.update(alike)
             yield note(
                 _TITLES["repeated"],
                 f"Rows that share a value of {name!r} are alike in {listed(alike, 3, str)}, beyond "
@@ -384,19 +386,19 @@ def _of_ties(
             )
 
 
-def _of_classes(sizes: Mapping[Any, int]) -> Iterator[Caution]:
+def _class_findings(sizes: Mapping[Any, int]) -> Iterator[Caution]:
     """A finding on classes of few rows."""
     few = sorted((n, str(label)) for label, n in sizes.items() if n < _FEW_IN_CLASS)
     if few:
         n, label = few[0]
         level = serious if n < _FEWEST_IN_CLASS else note
         text = f"Class {label!r} has {count(n, 'row')}: each error changes its recall by "
-        others = f"{len(few) - 1} other {'class has' if len(few) == 2 else 'classes have'}"
-        more = f" {others} fewer than {_FEW_IN_CLASS}." if few[1:] else ""
+        other_classes = f"{len(few) - 1} other {'class has' if len(few) == 2 else 'classes have'}"
+        more = f" {other_classes} fewer than {_FEW_IN_CLASS}." if few[1:] else ""
         yield level("A small class", f"{text}{percent(1 / n, 0)}.{more}")
 
 
-def _of_rows(
+def _row_findings(
     matrix: Matrix,
     features: Matrix,
     y: AnyArray,
@@ -409,9 +411,9 @@ def _of_rows(
     What cannot be looked for is added to ``missing``.
     """
     n, equal = len(y), duplicate_groups(matrix)
-    compared = _some_sets(equal)
+    compared = _sampled_sets(equal)
     model = _plain_model(features, y, groups, classes, compared)
-    duplicates = list(_of_duplicates(model, matrix, equal, y, groups, compared))
+    duplicates = list(_duplicate_findings(model, matrix, equal, y, groups, compared))
     yield from duplicates
     reasons = {
         "a plain kernel model cannot be fitted to these rows": model is None,
@@ -435,7 +437,7 @@ def _of_rows(
     yield from order_of_rows(model, _OF)
 
 
-def _of_duplicates(
+def _duplicate_findings(
     model: Model | None,
     matrix: Matrix,
     equal: AnyArray,
@@ -458,18 +460,20 @@ def _of_duplicates(
         text += f" {count(n_different, 'row')} have a duplicate with another target."
     if model is not None:
         key = "accuracy" if len(model.classes) else "rmse"
-        own, joined = groups[compared], joined_groups(groups[compared], equal[compared])
-        alone, together = (score(one, key, 3) for one in scores_held_out(model, own, joined))
-        of = "" if len(compared) == len(y) else f", of {len(compared)} of the rows,"
+        separate = groups[compared]
+        joined = joined_groups(separate, equal[compared])
+        values = scores_held_out(model, separate, joined)
+        alone, together = (score(value, key, 3) for value in values)
+        sample = "" if len(compared) == len(y) else f", of {len(compared)} of the rows,"
         text += (
-            f" The held-out {SCORES[key].name} {_OF}{of} is {alone}, and {together} when "
+            f" The held-out {SCORES[key].name} {_OF}{sample} is {alone}, and {together} when "
             "duplicates are left out together."
         )
     yield serious("Duplicates", f"{text} Drop them, or hold them out together, as groups.")
 
 
-def _some_sets(equal: AnyArray) -> AnyArray:
-    """Rows to compare, sorted: all, or of a large table some with all that are equal to them."""
+def _sampled_sets(equal: AnyArray) -> AnyArray:
+    """Rows to compare, sorted: all, or a sample of a large table with all duplicates of it."""
     if len(equal) <= MOST:
         return np.arange(len(equal))
     order = np.random.default_rng(0).permutation(int(equal.max()) + 1)
@@ -481,16 +485,16 @@ def _plain_model(
     X: Matrix, y: AnyArray, groups: AnyArray, classes: bool, compared: AnyArray
 ) -> Model | None:
     """A kernel that is tuned on some of the rows, fitted to those to compare; None if it fails."""
-    one: Any = KernelClassifier("rbf", calibration=None) if classes else KernelRegressor("rbf")
-    some = np.random.default_rng(0).permutation(compared)[:_TUNED]
+    model: Any = KernelClassifier("rbf", calibration=None) if classes else KernelRegressor("rbf")
+    sample = np.random.default_rng(0).permutation(compared)[:_TUNED]
 
-    def fitted(model: Any, to: AnyArray) -> Any:
-        return model.fit(X[to], y[to], groups=groups[to])
+    def fitted(model: Any, rows: AnyArray) -> Any:
+        return model.fit(X[rows], y[rows], groups=groups[rows])
 
     try:
         with kept_warnings():
-            tuned = fitted(one, some)
-            given = clone(one).set_params(kernel=tuned.kernel_, mu=tuned.mu_)
+            tuned = fitted(model, sample)
+            given = clone(model).set_params(kernel=tuned.kernel_, mu=tuned.mu_)
             return model_of(fitted(given, compared))
     except (ValueError, MemoryError):  # such as one class, or one group, among these rows
         return None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from looms._checks import as_they_are
+from looms._checks import label_array
 from looms._typing import AnyArray, Array, Matrix
 from looms._version import __version__
 from looms._words import count, row_name
@@ -178,16 +178,18 @@ class Facts:
 
     def _check_rows(self) -> None:
         """Refuse rows or targets other than those of the fit, or in another order."""
-        firsts, X, known = {}, self.X, self.model.rows
+        firsts = {}
+        X = self.X
+        fitted = self.model.rows
         if self.y is not None:
             firsts["y"] = _first_unlike(np.asarray(self.y), self.model.fitted.rows.y)
         before = [step for _, step in parts_of(self.estimator).steps]
         # Of others fit_transform may differ from transform.
         prepares = all(isinstance(step, TablePreprocessor) for step in before)
-        if X is not None and known is not None and prepares and getattr(X, "ndim", 2) == 2:
+        if X is not None and fitted is not None and prepares and getattr(X, "ndim", 2) == 2:
             for step in before:
                 X = matrix_of(step, X)
-            firsts["X"] = _first_unlike(rows_in_memory(X), known)
+            firsts["X"] = _first_difference(rows_in_memory(X), fitted)
         for name, row in firsts.items():
             if row is not None:
                 where = row_name(getattr(self, name), row)
@@ -218,12 +220,12 @@ class Facts:
         if self._index is None:
             return "Rows are numbered from 0, in the order of training."
         name = self._index.name
-        by = "as in the index" if name is None else f"by their {clean(name)}"
-        return f"Rows are called {by}."
+        how = "as in the index" if name is None else f"by their {clean(name)}"
+        return f"Rows are called {how}."
 
     @property
     def _index(self) -> Any:
-        """Index of a data frame; None for other samples, of which a list has an index, too."""
+        """Index of a data frame; None for other samples (a list has a method of that name)."""
         index = getattr(self.X, "index", None)
         return index if hasattr(index, "tolist") else None
 
@@ -237,11 +239,11 @@ class Facts:
 
     @property
     def held_steps(self) -> list[str]:
-        """Names of the steps before the model that saw the rows that are scored, too."""
+        """Names of the steps before the model whose fit included the rows that are scored."""
         whole = self.model.whole
         anew = whole.preprocessor_ if self.model.columns_anew else None
         steps = parts_of(self.estimator).steps
-        return [clean(name) for name, step in steps if step is not anew]
+        return [clean(name) for name, step in steps if step is not fitted_anew]
 
     @cached_property
     def importance(self) -> ImportanceDisplay | None:
@@ -250,7 +252,7 @@ class Facts:
 
     @property
     def few(self) -> bool:
-        """True if the rows are kept, and few enough for what is computed of each."""
+        """True if the rows are kept, and few enough for statistics of every row."""
         fitted, n = self.model.fitted, self.model.n_with_weight
         few = max(fitted.cost_of_refit, n**2 * _LEAST_ORDER) <= MOST_DELETIONS**3
         return few and self.model.rows is not None
@@ -264,7 +266,7 @@ class Facts:
         model, groups = self.model, self.groups
         if not (self.few and model.closed):
             return None
-        labels = model.units.clusters if groups is None else as_they_are(groups)
+        labels = model.units.clusters if groups is None else label_array(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
             return None
         criterion = model.closed.fitted.criterion_of_outputs
@@ -347,7 +349,8 @@ class Facts:
                 "groups": groups_left_out(self.deletion),
                 "certificate": self._certificate,
                 "cautions": [
-                    {**one, "text": self.reword(one["text"])} for one in cautions_of_report(self)
+                    {**caution, "text": self.reword(caution["text"])}
+                    for caution in cautions_of_report(self)
                 ],
             }
         )
@@ -356,7 +359,9 @@ class Facts:
     @property
     def _data(self) -> dict[str, Any]:
         model = self.model
-        y, n_replicates, classes = model.held_out.y, None if model.rows is None else 0, []
+        y = model.held_out.y
+        n_replicates = None if model.rows is None else 0
+        classes = []
         if model.table is not None:
             counts = np.bincount(duplicate_groups(model.table))
             n_replicates = counts[counts > 1].sum()
@@ -390,7 +395,9 @@ class Facts:
             shares = {name: relevance[columns[name]].sum() for name in columns}
         names = sorted(columns, key=lambda name: -shares[name])
         value = error = np.full(len(names), np.nan)
-        press, n_samples, n_repeats = np.nan, model.n_landmarks or 0, 0
+        press = np.nan
+        n_samples = model.n_landmarks or 0
+        n_repeats = 0
         if importance is not None:
             names, value, error = importance.names, importance.value, importance.standard_error
             press = importance.press if importance.press > 0 else np.nan
@@ -418,15 +425,15 @@ class Facts:
         return {"n_rows": len(self.certified.rows), **values}
 
 
-def _first_unlike(given: Any, fitted: AnyArray | Matrix) -> int | None:
+def _first_difference(given: Any, fitted: AnyArray | Matrix) -> int | None:
     """The first row that differs from that of the fit by more than rounding; None for none."""
     if fitted.ndim == 1 and given.shape == (len(fitted), 1):
         given = np.ravel(given)
     if given.shape != fitted.shape:
         return 0
     if fitted.dtype.kind != "f":  # labels
-        unlike = np.asarray(given, dtype=object) != fitted.astype(object)
-        rows = np.flatnonzero(unlike)
+        differs = np.asarray(given, dtype=object) != fitted.astype(object)
+        rows = np.flatnonzero(differs)
     elif issparse(fitted):
         away = abs(csr_array(given) - fitted)
         largest = abs(fitted).max(axis=0).toarray().ravel()
@@ -434,8 +441,8 @@ def _first_unlike(given: Any, fitted: AnyArray | Matrix) -> int | None:
         rows = np.unique(places.row[places.data > _ROUNDING * largest[places.col]])
     else:
         away = np.abs(np.asarray(given, dtype=float) - fitted)
-        unlike = away > _ROUNDING * np.abs(fitted).max(axis=0)
-        rows = np.flatnonzero(unlike.reshape(len(unlike), -1).any(axis=1))
+        differs = away > _ROUNDING * np.abs(fitted).max(axis=0)
+        rows = np.flatnonzero(differs.reshape(len(differs), -1).any(axis=1))
     return int(rows[0]) if len(rows) else None
 
 

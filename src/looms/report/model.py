@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looms._classes import as_written, class_indices
+from looms._classes import class_indices, written_labels
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
@@ -30,12 +30,12 @@ from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.report._feature_names import Features, features_of
-from looms.report.text import clean, in_words
+from looms.report.text import clean, unit_words
 from looms.scores import Scores
 from looms.selection._nested import Nested
 from looms.selection._objective import Objective
 from looms.selection._tuning import BoundMet, Tuning
-from looms.threshold import BalancedError, Metric, ThresholdRule, as_rule
+from looms.threshold import BalancedError, Metric, ThresholdRule, threshold_rule
 from looms.units import Units
 
 #: Names of the methods, by what is held out at a time.
@@ -241,7 +241,7 @@ class Model:
     @property
     def repeated(self) -> str | None:
         """What was repeated without the sample; None for nothing."""
-        return self.repeated_without(in_words(self.unit)) if self.nested else None
+        return self.repeated_without(unit_words(self.unit)) if self.nested else None
 
     def repeated_without(self, each: str) -> str:
         """What was repeated without each fold, group or sample, called ``each``."""

@@ -40,13 +40,13 @@ from looms.report.text import (
     day,
     escaped,
     heading,
-    in_words,
     number,
     percent,
     plainly,
     plus_minus,
     score,
     sentence,
+    unit_words,
 )
 
 if TYPE_CHECKING:
@@ -224,10 +224,10 @@ def card(
     written = rendered("card.md", Facts(estimator, X, y, groups, assessment, title, notes))
     _, *parts = re.split(r"^# (.+)\n", written, flags=re.MULTILINE)
     texts = (re.sub(r"\n{3,}", "\n\n", part.strip()) for part in parts[1::2])
-    made: Card = cards.Card(estimator, model_diagram=False)
-    made.add(**dict(zip(parts[::2], texts, strict=True)))
-    made.delete("Model description/Training Procedure/Model Plot")
-    return made
+    card_made: Card = cards.Card(estimator, model_diagram=False)
+    card_made.add(**dict(zip(parts[::2], texts, strict=True)))
+    card_made.delete("Model description/Training Procedure/Model Plot")
+    return card_made
 
 
 def rendered(template: str, facts: Facts, **more: Any) -> str:
@@ -255,7 +255,7 @@ def _template(name: str) -> Any:
         day,
         escaped,
         heading,
-        in_words,
+        unit_words,
         number,
         percent,
         plainly,
@@ -272,7 +272,7 @@ def _text(name: str) -> str:
 
 
 def displays_of(facts: Facts) -> dict[str, Display]:
-    """What the page draws, by name; the template has the captions."""
+    """Displays of the page, by name; the template has their captions."""
     estimator, model, report = facts.estimator, facts.model, facts.summary
     shown: dict[str, Display] = {}
     if model.tuning is not None:
@@ -285,16 +285,16 @@ def displays_of(facts: Facts) -> dict[str, Display]:
             shown["history"] = history
     if facts.assessment is not None:
         assessed, key = report["assessment"]["scores"], report["headline"]["key"]
-        own = [one["key"] for one in assessed if one["loo"] is not None]
-        if own:
-            key = key if key in own else own[0]
+        keys = [row["key"] for row in assessed if row["loo"] is not None]
+        if keys:
+            key = key if key in keys else keys[0]
             shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
     if model.classification:
         shown["roc"] = RocDisplay.compute(estimator)
         shown["precision"] = PrecisionRecallDisplay.compute(estimator)
         if facts.probabilities is not None:
-            known = facts.probabilities
-            shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=known)
+            p = facts.probabilities
+            shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=p)
     else:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
     columns = facts.importance
@@ -320,7 +320,9 @@ def picture(name: str, display: Display) -> str:
     """A display as an SVG element in the colors of the page."""
     matplotlib = require("matplotlib", "A report", "report")
     figures = require("matplotlib.figure", "A report", "report")
-    file, height, options = io.StringIO(), _HEIGHT, dict[str, Any]()
+    file = io.StringIO()
+    height = _HEIGHT
+    options = dict[str, Any]()
     if isinstance(display, CandidatesDisplay):
         height = 0.9 + _BAR * min(20, len(display.names))
     elif isinstance(display, ResidualsDisplay | CaseDeletionDisplay):

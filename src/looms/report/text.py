@@ -121,7 +121,7 @@ def plainly(criterion: str) -> str:
 
 
 def criterion_name(criterion: str) -> str:
-    """What people call a criterion."""
+    """Name of a criterion in plain words, if it has one."""
     return CRITERIA[criterion][0] if criterion in CRITERIA else criterion
 
 
@@ -130,8 +130,8 @@ def words(name: str) -> str:
     return name.lower().replace("_", " ")
 
 
-def in_words(unit: str) -> str:
-    """What is held out at a time, as `Units.unit` has it, as people call it."""
+def unit_words(unit: str) -> str:
+    """Plain word for what is held out at a time, by `Units.unit`."""
     return {"sample": "row", "window": "window of time"}.get(unit, unit)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from looms import _html
 from looms._typing import Array
-from looms._words import count, with_error
+from looms._words import count, estimate_text
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
@@ -97,9 +97,9 @@ class Candidates(list[Candidate]):
             (
                 candidate.kernel_name,
                 str(candidate.criterion),
-                with_error(candidate.value, candidate.standard_error),
-                with_error(candidate.loss),
-                with_error(candidate.mu),
+                estimate_text(candidate.value, candidate.standard_error),
+                estimate_text(candidate.loss),
+                estimate_text(candidate.mu),
                 str(candidate.n_evaluations),
                 f"{candidate.seconds:.2f}",
                 candidate.outcome.name.lower().replace("_", " "),

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from looms._checks import some_of
+from looms._checks import take_rows
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
@@ -202,7 +202,7 @@ def low_rank_objective(
     n, rng = len(y), np.random.RandomState(random_state)
     rows = sampled_rows(y, SAMPLE_ROWS, rng)
     X = blocks.rows(rows)
-    weights = [some_of(w, rows) for w in (sample_weight, selection_weight)]
+    weights = [take_rows(w, rows) for w in (sample_weight, selection_weight)]
     sample = objective_of(
         X,
         y[rows],

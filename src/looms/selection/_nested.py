@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from looms._classes import class_factors, class_indices, with_ties
+from looms._classes import class_factors, class_indices, merge_ties
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
@@ -306,5 +306,5 @@ class Rounds:
         out, rest = self._rows[k], np.flatnonzero(self._outside[k])
         factor = class_factors(labels, weight, rest)
         f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
-        rule = rule_of(HeldOut(self.y[rest], with_ties(f[rest], tie)), rest, factor)
+        rule = rule_of(HeldOut(self.y[rest], merge_ties(f[rest], tie)), rest, factor)
         return Decided.of(out, f[out], Rule(rule.threshold, rule.calibrator, tie))

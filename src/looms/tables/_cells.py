@@ -1,7 +1,7 @@
 """Cells of columns with text: as they are written in a file, or typed.
 
 A cell means what it tells by itself, and by what the fit decided of its column: nothing here looks
-at other rows, but `Cells.all_numbers`, by which the fit decides.
+at other rows, but `Cells.holds_only_numbers`, by which the fit decides.
 """
 
 from __future__ import annotations
@@ -147,18 +147,18 @@ def is_number_by_either(text: str) -> bool:
     return any(_GROUPED[mark].fullmatch(text) for mark in ".,")
 
 
-def spelling_in(text: str, known: Collection[str]) -> str:
-    """The known text that a text is another spelling of, or the text itself.
+def spelling_in(text: str, spellings: Collection[str]) -> str:
+    """The one of some spellings that a text is another form of, or the text itself.
 
-    Another spelling of a whole number is 1.0, but not the code 01; where True and False, or 1 and
-    0, are all that is known, each of these words in any case.
+    Another form of a whole number is 1.0, but not the code 01; where True and False, or 1 and
+    0, are all the spellings, each of these words in any case.
     """
-    if text in known:
+    if text in spellings:
         return text
     whole = text_of(math.nan if is_code(text) else number_of(text, POINT, strict=True))
-    if whole in known:
+    if whole in spellings:
         return whole
-    truth: dict[str | None, str] = {TRUTH.get(each.casefold()): each for each in known}
+    truth: dict[str | None, str] = {TRUTH.get(form.casefold()): form for form in spellings}
     return text if None in truth else truth.get(TRUTH.get(text.casefold()), text)
 
 
@@ -215,19 +215,19 @@ class Cells:
         values = self.column.to_numpy(dtype=object)
         codes, cells = pandas.factorize(values)
         if len(self.types) > 1:  # 1 and True are equal, their texts are not
-            known: dict[Any, int] = {}
+            places: dict[Any, int] = {}
             for row in np.flatnonzero(codes >= 0):
-                codes[row] = known.setdefault((type(values[row]), values[row]), len(known))
-            cells = [cell for _, cell in known]
+                codes[row] = places.setdefault((type(values[row]), values[row]), len(places))
+            cells = [cell for _, cell in places]
         place: dict[Any, int] = {}
-        gaps, new = [], np.full(len(cells) + 1, -1)  # the last is that of gaps
+        gaps, renumbered = [], np.full(len(cells) + 1, -1)  # the last is that of gaps
         for k, cell in enumerate(cells):
             cell = str(cell).strip() if isinstance(cell, str) else cell
             if isinstance(cell, str) and cell in GAPS:
                 gaps.append(cell)
             else:
-                new[k] = place.setdefault((type(cell), cell), len(place))
-        return new[codes], [cell for _, cell in place], gaps
+                renumbered[k] = place.setdefault((type(cell), cell), len(place))
+        return renumbered[codes], [cell for _, cell in place], gaps
 
     @property
     def codes(self) -> AnyArray:
@@ -263,7 +263,7 @@ class Cells:
             return nulls
         return self.codes < 0 if str in self.types else self.column.isna().to_numpy()
 
-    def by_cell(self, values: Any, dtype: Any = float) -> AnyArray:
+    def cell_values(self, values: Any, dtype: Any = float) -> AnyArray:
         """(n,) values of the cells from those of the different cells, NaN for a gap."""
         out = np.empty(len(values) + 1, dtype=dtype)
         out[:-1], out[-1] = values, np.nan
@@ -278,8 +278,8 @@ class Cells:
         elif self.types and all(issubclass(kind, float | np.floating) for kind in self.types):
             return np.asarray(self.column.to_numpy(dtype=float, na_value=np.nan))
         if (marks, strict) not in self._numbers:
-            each = [number_of(cell, marks, strict=strict) for cell in self.different]
-            self._numbers[marks, strict] = self.by_cell(each)
+            values = [number_of(cell, marks, strict=strict) for cell in self.different]
+            self._numbers[marks, strict] = self.cell_values(values)
         return self._numbers[marks, strict]
 
     def _plain_numbers(self, decimal: str) -> AnyArray | None:
@@ -296,8 +296,8 @@ class Cells:
                 return None
             cells = compute.replace_substring(cells, ",", ".")
         with suppress(arrow.ArrowInvalid):
-            for some in (cells.slice(0, 8), cells):  # many cells of another type take long to fail
-                floats = compute.cast(some, arrow.float64())
+            for part in (cells.slice(0, 8), cells):  # many cells of another type take long to fail
+                floats = compute.cast(part, arrow.float64())
             if not compute.any(compute.is_nan(floats)).as_py():  # which cells like nan(x) are, too
                 values: AnyArray = floats.to_numpy(zero_copy_only=False)
                 return values
@@ -307,8 +307,8 @@ class Cells:
         """Share of cells that are numbers by a decimal mark; the other may separate thousands."""
         if not self.written:
             floats = self.numbers(Marks(decimal, other_mark(decimal)), strict=True)
-            known = ~self.missing
-            return float(np.mean(~np.isnan(floats[known]))) if known.any() else 0.0
+            present = ~self.missing
+            return float(np.mean(~np.isnan(floats[present]))) if present.any() else 0.0
         if decimal == "." and self._plain_numbers(".") is not None:
             return float(self._arrow.null_count < len(self._arrow))
         compute = require("pyarrow.compute", "Reading text")
@@ -316,8 +316,8 @@ class Cells:
             compute.mean(compute.match_substring_regex(self._arrow, NUMBER[decimal])).as_py() or 0.0
         )
 
-    def all_numbers(self, decimal: str) -> bool:
-        """True if all cells are such numbers."""
+    def holds_only_numbers(self, decimal: str) -> bool:
+        """True if all cells are numbers by a decimal mark."""
         if self.written:  # most columns of text begin with a word
             first = self._arrow.drop_null().slice(0, 8).to_pylist()
             if not all(_GROUPED[decimal].fullmatch(cell) for cell in first):
@@ -390,12 +390,12 @@ def marks_of(columns: Iterable[Any], decimal: str | Sequence[str] | None) -> Mar
         check_known(given, "thousands", ("", other))
         return Marks(mark, given)
     columns = [column for column in columns if may_be_numbers(column)]
-    if not any(Cells(of).tells_comma for of in columns) or tell_point(columns):
+    if not any(Cells(column).tells_comma for column in columns) or tell_point(columns):
         return Marks()
-    in_thousands = any(Cells(of).has_thousands for of in columns)
+    in_thousands = any(Cells(column).has_thousands for column in columns)
     return Marks(",", "." if in_thousands else "")
 
 
 def tell_point(columns: Iterable[Any]) -> bool:
     """True if a column is of numbers with a point that is a decimal mark."""
-    return any(Cells(of).tells_point for of in columns if may_be_numbers(of))
+    return any(Cells(column).tells_point for column in columns if may_be_numbers(column))

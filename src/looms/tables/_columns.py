@@ -123,7 +123,7 @@ class Columns(Mapping[str, Kind]):
 
     @property
     def marks(self) -> Marks:
-        """Decimal mark and separator of thousands, where no column is meant."""
+        """Decimal mark and separator of thousands of the whole table."""
         return Marks(self.decimal, other_mark(self.decimal) if self.thousands else "")
 
     def marks_of(self, name: str) -> Marks:
@@ -195,14 +195,14 @@ class Columns(Mapping[str, Kind]):
                 typed[name] = times_of(values)
             elif self[name] == "truth":
                 words = {"True": True, "False": False}
-                other = np.flatnonzero([isinstance(v, str) and v not in words for v in values])
-                if len(other):
-                    where = row_name(X, int(other[0]))
-                    cell = values[other[0]]
+                wrong = np.flatnonzero([isinstance(v, str) and v not in words for v in values])
+                if len(wrong):
+                    where = row_name(X, int(wrong[0]))
+                    cell = values[wrong[0]]
                     raise ValueError(
                         f"column {name!r} is True or False, and {where} holds {cell!r}"
                     )
-                typed[name] = pandas.array([words.get(each) for each in values], "boolean")
+                typed[name] = pandas.array([words.get(value) for value in values], "boolean")
         return pandas.DataFrame(typed, index=getattr(X, "index", None))
 
     def only(self, names: Any) -> Columns:
@@ -251,27 +251,26 @@ def marks_in(X: Any, *columns: Any, decimal: Decimal = None) -> Marks:
 
 
 def read_columns(
-    columns: Mapping[str, Column],
-    known: Mapping[str, Kind] | None = None,
-    decimal: Decimal = None,
+    columns: Mapping[str, Column], given: Mapping[str, Kind] | None = None, decimal: Decimal = None
 ) -> tuple[Columns, dict[str, Read]]:
     """Columns of a table, and their values, each cell converted once.
 
     Parameters
     ----------
     columns : the columns by their names.
-    known : kinds of all of them, and of `Columns` the marks, if they are known.
+    given : kinds of all of them, and of `Columns` the marks, if they are known.
     decimal : as in `Columns.of`.
     """
-    marks = known.marks if isinstance(known, Columns) else marks_of(columns.values(), decimal)
+    marks = given.marks if isinstance(given, Columns) else marks_of(columns.values(), decimal)
     read = {
-        name: read_column(column, name, marks, known[name] if known else None)
+        name: read_column(column, name, marks, given[name] if given else None)
         for name, column in columns.items()
     }
-    doubtful = {name: of for name, of in read.items() if of.sign and of.sign[0] == "doubt"}
+    doubtful = [name for name, found in read.items() if found.sign and found.sign[0] == "doubt"]
     if doubtful and tell_point(columns.values()):
-        read |= {name: of._replace(sign=None) for name, of in doubtful.items()}
-    kinds = {name: of.kind for name, of in read.items()}
-    if isinstance(known, Columns):
-        return Columns(kinds, known.decimal, known.thousands), read
-    return Columns(kinds, marks.decimal, [n for n, of in read.items() if of.thousands]), read
+        read |= {name: read[name]._replace(sign=None) for name in doubtful}
+    kinds = {name: column.kind for name, column in read.items()}
+    if isinstance(given, Columns):
+        return Columns(kinds, given.decimal, given.thousands), read
+    thousands = [name for name, column in read.items() if column.thousands]
+    return Columns(kinds, marks.decimal, thousands), read

@@ -66,7 +66,7 @@ def days_of_times(times: pd.Series) -> AnyArray:
     if hasattr(times.array, "__arrow_array__"):  # whose far dates pandas 2 turns to nanoseconds
         times = times.array.__arrow_array__().to_pandas(date_as_object=False)
     utc = pandas.to_datetime(times, utc=True).dt.tz_localize(None).to_numpy().astype("M8[us]")
-    return np.where(np.isnat(utc), np.nan, _in_days(utc.astype(np.int64)))
+    return np.where(np.isnat(utc), np.nan, _days(utc.astype(np.int64)))
 
 
 def times_of(days: AnyArray) -> AnyArray:
@@ -76,8 +76,8 @@ def times_of(days: AnyArray) -> AnyArray:
     return times
 
 
-def _in_days(microseconds: Any) -> Any:
-    """Days of whole numbers of microseconds, the same for one and for an array."""
+def _days(microseconds: Any) -> Any:
+    """Days in microseconds, which are a whole number or an array of them."""
     days = microseconds // _DAY
     return days + (microseconds - days * _DAY) / _DAY
 
@@ -109,8 +109,8 @@ def _iso_text(text: str, kind: str, strict: bool) -> str:
 
 def _ordered(match: re.Match[str], first: str) -> str:
     """Date in ISO 8601 with the day, or the month, first; empty if there is no such date."""
-    one, mark, other, year, hour, minutes = match.groups()
-    day, month = (one, other) if first == "day" else (other, one)
+    number, mark, next_number, year, hour, minutes = match.groups()
+    day, month = (number, next_number) if first == "day" else (next_number, number)
     if (first == "month" and mark == ".") or not 1 <= int(month) <= 12:
         return ""
     return f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{minutes}" if hour else "")
@@ -132,4 +132,4 @@ def _days_by(text: str, form: str | None) -> float:
     except ValueError:
         return math.nan
     since = when.replace(tzinfo=None) - _EPOCH - (when.utcoffset() or timedelta(0))
-    return float(_in_days(since // timedelta(microseconds=1)))
+    return float(_days(since // timedelta(microseconds=1)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from looms._checks import as_table
+from looms._checks import readable_table
 from looms._optional import require
 from looms._typing import AnyArray
 
@@ -72,10 +72,10 @@ def columns_of(X: Any, places: Sequence[int]) -> list[Column]:
         return [pandas.Series(X[:, k]) for k in places]
     if hasattr(X, "iloc"):
         return [X.iloc[:, k] for k in places]
-    return [_of_polars(X.to_series(k)) for k in places]
+    return [_polars_column(X.to_series(k)) for k in places]
 
 
-def _of_polars(column: Any) -> Column:
+def _polars_column(column: Any) -> Column:
     """A column of polars, with NaN, NaT or None for a gap."""
     dtype = column.dtype
     exact = dtype.is_decimal() or (dtype.is_integer() and column.null_count())
@@ -94,7 +94,7 @@ def _of_polars(column: Any) -> Column:
 
 def rows(X: Any) -> Any:
     """A data frame as it is (of pyarrow as one of pandas), or else an array of two dimensions."""
-    X = as_table(X)
+    X = readable_table(X)
     if hasattr(X, "columns"):
         return X
     if not hasattr(X, "dtype") and np.asarray(X, dtype=object).ndim == 2:

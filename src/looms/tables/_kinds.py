@@ -88,9 +88,10 @@ def cells_of(column: Column, name: object) -> Cells | None:
         raise _wrong_type(name, "durations" if of_type == "m" else "complex numbers")
     if not may_hold_text(column):
         return None
-    cells, known = Cells(column), (str, bool, np.bool_, Real, Decimal, date, time, np.datetime64)
+    cells = Cells(column)
+    admitted = (str, bool, np.bool_, Real, Decimal, date, time, np.datetime64)
     for kind in cells.types:
-        if not (issubclass(kind, known) or hasattr(kind, "asfreq")):
+        if not (issubclass(kind, admitted) or hasattr(kind, "asfreq")):
             raise _wrong_type(name, f"values of the type {kind.__name__}")
     return cells
 
@@ -99,7 +100,7 @@ def read_column(
     column: Column,
     name: object,
     marks: Marks = POINT,
-    known: Kind | None = None,
+    given: Kind | None = None,
 ) -> Read:
     """Kind and values of a column of the fit, each cell converted once.
 
@@ -111,8 +112,8 @@ def read_column(
         Name for messages.
     marks : Marks
         How numbers are written in text.
-    known : str, optional
-        The kind, if it is known.
+    given : str, optional
+        The kind, if it need not be decided.
 
     Raises
     ------
@@ -120,10 +121,10 @@ def read_column(
         If the column holds something else, or infinite numbers.
     """
     cells = cells_of(column, name)
-    if known is not None:
-        if known in CATEGORIES:
-            return _texts(cells or Cells(_series(column)), (known,))
-        return _floats(as_floats(column, name, known, marks, cells), known, cells, marks)
+    if given is not None:
+        if given in CATEGORIES:
+            return _texts(cells or Cells(_series(column)), (given,))
+        return _floats(floats_of(column, name, given, marks, cells), given, cells, marks)
     if cells is None:
         return _read_typed(column, name)
     categorical = require("pandas", "A table of mixed columns").CategoricalDtype
@@ -132,8 +133,8 @@ def read_column(
     sign = None
     if cells.written or not cells.are_text:
         sign = _sign(cells, marks)
-        if sign is None and not cells.missing.all() and _all_numbers(cells, marks):
-            floats = as_floats(column, name, "number", marks, cells)
+        if sign is None and not cells.missing.all() and _only_numbers(cells, marks):
+            floats = floats_of(column, name, "number", marks, cells)
             doubt = _doubt(cells) if marks == POINT else None
             return _floats(floats, "number", cells, marks)._replace(sign=doubt)
     if _is_truth(cells):
@@ -150,7 +151,7 @@ def _read_typed(column: Column, name: object) -> Read:
     of_type = column.dtype.kind
     if of_type == "b":
         return _texts(Cells(_series(column)), ("truth",))
-    floats = as_floats(column, name, "date" if of_type == "M" else "number")
+    floats = floats_of(column, name, "date" if of_type == "M" else "number")
     if of_type in "iu" and (np.abs(floats) >= EXACT).any():
         cells = Cells(_series(column))
         if rounded := cells.first(is_rounded):
@@ -162,13 +163,13 @@ def _series(column: Column) -> pd.Series:
     return require("pandas", "A table of mixed columns").Series(column)
 
 
-def _all_numbers(cells: Cells, marks: Marks) -> bool:
+def _only_numbers(cells: Cells, marks: Marks) -> bool:
     return not (np.isnan(cells.numbers(marks, strict=True)) & ~cells.missing).any()
 
 
 def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
-    """Why a column of what looks like numbers is none; None for others."""
-    if not any(map(cells.all_numbers, ".,")):
+    """Why a column that looks like numbers is none; None for other columns."""
+    if not any(map(cells.holds_only_numbers, ".,")):
         return None
     if code := cells.first_code():
         return "code", *code
@@ -183,7 +184,7 @@ def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
 
 def _doubt(cells: Cells) -> tuple[str, int, str] | None:
     """The first number whose point may separate thousands or be a decimal mark."""
-    point = cells.first_with(".") if all(map(cells.all_numbers, ".,")) else None
+    point = cells.first_with(".") if all(map(cells.holds_only_numbers, ".,")) else None
     return ("doubt", *point) if point else None
 
 
@@ -205,18 +206,18 @@ def _dates(cells: Cells) -> list[tuple[Kind, AnyArray]]:
         return []
     kinds: dict[bytes, tuple[Kind, AnyArray]] = {}  # by the days that they read
     for kind in DATES:
-        for some in (different[:_FEW], different):  # the first often decide
-            days = days_of(some, kind, strict=True)
+        for tried in (different[:_FEW], different):  # the first often decide
+            days = days_of(tried, kind, strict=True)
             if np.isnan(days).any():
                 break
         else:
-            kinds.setdefault(days.tobytes(), (kind, cells.by_cell(days)))
+            kinds.setdefault(days.tobytes(), (kind, cells.cell_values(days)))
     return list(kinds.values())
 
 
 def date_like(texts: AnyArray) -> AnyArray:
-    """(n,) whether each text is a date, if they are written as most are."""
-    if not any(may_be_date(each) for each in texts[:_MOST_ODD]):
+    """(n,) True for dates of the kind that most of the texts are."""
+    if not any(may_be_date(text) for text in texts[:_MOST_ODD]):
         return np.zeros(len(texts), dtype=bool)
     read = [~np.isnan(days_of(texts.tolist(), kind, strict=True)) for kind in DATES]
     return max(read, key=np.count_nonzero)
@@ -237,14 +238,14 @@ def _floats(floats: AnyArray, kind: Kind, cells: Cells | None = None, marks: Mar
 
 
 def _texts(cells: Cells, kinds: tuple[Kind, ...], sign: tuple[str, int, str] | None = None) -> Read:
-    each = [_as_text(cell, kinds[0]) for cell in cells.different]
+    texts = [_cell_text(cell, kinds[0]) for cell in cells.different]
     place: dict[str, int] = {}
-    codes = np.array([place.setdefault(text, len(place)) for text in each] + [-1])[cells.codes]
+    codes = np.array([place.setdefault(text, len(place)) for text in texts] + [-1])[cells.codes]
     varies = len(codes) > 0 and bool((codes != codes[0]).any())
-    return Read(kinds, cells.by_cell(each, object), codes, varies, sign, tuple(cells.gaps))
+    return Read(kinds, cells.cell_values(texts, object), codes, varies, sign, tuple(cells.gaps))
 
 
-def _as_text(cell: object, kind: str) -> str:
+def _cell_text(cell: object, kind: str) -> str:
     text = text_of(cell)
     return TRUTH.get(text.casefold(), text) if kind == "truth" else text
 
@@ -252,17 +253,17 @@ def _as_text(cell: object, kind: str) -> str:
 def converted(column: Column, name: object, kind: str, marks: Marks = POINT) -> AnyArray:
     """Cells as texts of a category, floats of any other kind; NaN for gaps."""
     if kind not in CATEGORIES:
-        return as_floats(column, name, kind, marks)
+        return floats_of(column, name, kind, marks)
     cells = cells_of(column, name) or Cells(_series(column))
-    return cells.by_cell([_as_text(cell, kind) for cell in cells.different], object)
+    return cells.cell_values([_cell_text(cell, kind) for cell in cells.different], object)
 
 
-def as_text(column: pd.Series) -> AnyArray:
+def texts_of(column: pd.Series) -> AnyArray:
     """Cells as text, as `text_of` has it, the same whichever types a file gave them."""
     return converted(column, None, "category")
 
 
-def as_floats(
+def floats_of(
     column: Column, name: object, kind: str, marks: Marks = POINT, cells: Cells | None = None
 ) -> AnyArray:
     """Numbers, or days since 1970; NaN for a gap."""
@@ -286,7 +287,7 @@ def as_floats(
 
 
 def _days(cells: Cells, kind: str) -> AnyArray:
-    return cells.by_cell(days_of(cells.different, kind))
+    return cells.cell_values(days_of(cells.different, kind))
 
 
 def _check_floats(

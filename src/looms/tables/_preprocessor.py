@@ -34,9 +34,9 @@ from looms.tables._kinds import Kind
 from looms.tables._remarks import (
     SERIOUS,
     Remark,
+    column_remarks,
     is_called_identifier,
     remark_on_identifiers,
-    remarks_on,
     sentence,
     tells_rows_apart,
 )
@@ -243,7 +243,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tuple(sentence(remark) for remark in remarks_in(self))
 
     def _fit(self, X: Any, ranges: Mapping[str, list[float]]) -> Parts | Matrix:
-        """Parts of a table, to which the features are fitted."""
+        """Converted columns of a table, to which the features are fitted."""
         check_count(self.max_categories, "max_categories")
         if sparse.issparse(X):
             return self._fit_sparse(X)
@@ -257,26 +257,29 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         chosen = list(given or place)
         columns = dict(zip(chosen, columns_of(X, [place[name] for name in chosen]), strict=True))
         decided, read = read_columns(columns, given or None, self.decimal)
-        unlike = [] if given else [name for name, of in read.items() if tells_rows_apart(of)]
-        kept = [name for name, of in read.items() if of.varies and name not in unlike]
+        identifiers: list[str] = []
+        if not given:
+            identifiers = [name for name, column in read.items() if tells_rows_apart(column)]
+        varying = [name for name, column in read.items() if column.varies]
+        kept = [name for name in varying if name not in identifiers]
         if not kept:
             which = " in its one sample" if X.shape[0] == 1 else ""
-            which += " that several rows share" if unlike else ""
+            which += " that several rows share" if identifiers else ""
             raise ValueError(
                 f"no column of the table has two different values{which}: there is nothing to "
                 "learn from"
             )
         self._set_columns(X.shape[1], names)
         self.kinds_ = decided.only(kept)
-        self._found = [tuple(each) for each in remarks_on(columns, read, unlike, decided)]
+        self._found = [*map(tuple, column_remarks(columns, read, identifiers, decided))]
         parts = self._joined({name: read[name].values for name in kept}, X.shape[0])
         self._fit_numbers(parts.numbers)
         self._fit_categories(parts.texts)
-        own = zip(self.kinds_.numbers, parts.numbers.T, strict=True)
-        self.ranges_ = {
-            name: list(ranges.get(name, (float(np.nanmin(of)), float(np.nanmax(of)))))
-            for name, of in own
+        found = {
+            name: (float(np.nanmin(values)), float(np.nanmax(values)))
+            for name, values in zip(self.kinds_.numbers, parts.numbers.T, strict=True)
         }
+        self.ranges_ = {name: list(ranges.get(name, limits)) for name, limits in found.items()}
         return parts
 
     def _set_columns(self, n: int, names: list[str] | None) -> None:
@@ -293,9 +296,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("every value of the table is zero: there is nothing to learn from")
         self._set_columns(X.shape[1], None)
         self.kinds_, self.ranges_, self._found = Columns({}), {}, []
-        kept = self._columns_kept(X)
-        self.scales_ = np.maximum.reduceat(abs(kept.tocsc()).data, kept.tocsc().indptr[:-1])
-        return kept
+        matrix = self._columns_kept(X)
+        self.scales_ = np.maximum.reduceat(abs(matrix.tocsc()).data, matrix.tocsc().indptr[:-1])
+        return matrix
 
     def _fit_numbers(self, numbers: Array) -> None:
         gaps = np.isnan(numbers)
@@ -312,13 +315,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             values: list[str | None] = [*sorted(text for text in counts if text is not None)]
             values += [None] * (None in counts)
             n_rare = len(values) - self.max_categories + 1
-            rarest = np.argsort([counts[each] for each in values], kind="stable")[:n_rare]
+            rarest = np.argsort([counts[value] for value in values], kind="stable")[:n_rare]
             rare = {values[k] for k in rarest} if n_rare > 1 else set()
-            self._values[name] = [each for each in values if each not in rare]
-            self._rare[name] = [each for each in values if each in rare]
+            self._values[name] = [value for value in values if value not in rare]
+            self._rare[name] = [value for value in values if value in rare]
 
     def _parts(self, X: Any) -> Parts | Matrix:
-        """Parts of any rows."""
+        """Converted columns of any rows."""
         check_is_fitted(self)
         if not self.kinds_:
             X = X if sparse.issparse(X) else sparse.csr_array(check_array(X, dtype=np.float64))
@@ -339,10 +342,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)
         values = self.kinds_.read_at(X, names)
         for name in self.kinds_.categories:
-            known: set[Any] = {*self._values[name], *self._rare[name]} - {None}
-            new = {text for text in values[name] if isinstance(text, str)} - known
-            spelled = {text: spelling_in(text, known) for text in new}
-            if any(text != other for text, other in spelled.items()):
+            seen: set[Any] = {*self._values[name], *self._rare[name]} - {None}
+            unseen = {text for text in values[name] if isinstance(text, str)} - seen
+            spelled = {text: spelling_in(text, seen) for text in unseen}
+            if any(text != spelling for text, spelling in spelled.items()):
                 values[name] = np.array([spelled.get(t, t) for t in values[name]], dtype=object)
         return self._joined(values, X.shape[0])
 
@@ -353,9 +356,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Columns of a sparse matrix that are kept; in the time of the stored values."""
         places = np.searchsorted(self._kept, X.indices)
         places[places == len(self._kept)] = 0
-        kept = self._kept[places] == X.indices
-        pointers = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
-        parts = X.data[kept], places[kept].astype(np.int32), pointers.astype(np.int32)
+        is_kept = self._kept[places] == X.indices
+        pointers = np.concatenate([[0], np.cumsum(is_kept)])[X.indptr]
+        parts = X.data[is_kept], places[is_kept].astype(np.int32), pointers.astype(np.int32)
         return type(X)(parts, shape=(X.shape[0], len(self._kept)))
 
     def _joined(self, values: Mapping[str, AnyArray], n_rows: int) -> Parts:
@@ -370,14 +373,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Parts(floats.T, texts.T)
 
     def _matrix(self, parts: Parts | Matrix) -> Matrix:
-        """Matrix of parts."""
+        """Features of converted columns, filled, scaled and coded."""
         if not isinstance(parts, Parts):
             scaled: Matrix = parts @ sparse.diags_array(1.0 / self.scales_, format="csr")
             return scaled
         n, width = len(parts.numbers), sum(part.shape[1] for part in parts)
         matrix = np.empty((n, len(self.columns_)))
-        for some in gen_batches(n, max(1, _NUMBERS // width)) if n else ():
-            self._write(Parts(*(part[some] for part in parts)), matrix[some])
+        for rows_ in gen_batches(n, max(1, _NUMBERS // width)) if n else ():
+            self._write(Parts(*(part[rows_] for part in parts)), matrix[rows_])
         return matrix
 
     def _write(self, parts: Parts, matrix: Array) -> None:
@@ -392,11 +395,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name, texts in zip(self.kinds_.categories, parts.texts.T, strict=True):
             values, rare = self._values[name], self._rare[name]
             place = {value: k for k, value in enumerate(values)}
-            other = len(values) if rare else -1
-            found = [place.get(text if isinstance(text, str) else None, other) for text in texts]
-            at = np.array(found, dtype=np.intp)
-            known = at >= 0
-            matrix[rows_[known], start + at[known]] = 1.0
+            rare_place = len(values) if rare else -1
+            found = [
+                place.get(text if isinstance(text, str) else None, rare_place) for text in texts
+            ]
+            features = np.array(found, dtype=np.intp)
+            has_feature = features >= 0
+            matrix[rows_[has_feature], start + features[has_feature]] = 1.0
             start += len(values) + bool(rare)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -407,13 +412,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         state = dict(super().__getstate__())
         held = {name: state.pop(name) for name in _HELD & state.keys()}
-        text = json.dumps(held, default=_plain)
+        text = json.dumps(held, default=_json_encoded)
         return state | {"_columns": np.frombuffer(text.encode(), np.uint8)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         held = json.loads(bytes(state.get("_columns", b"{}")))
         state = {name: value for name, value in state.items() if name != "_columns"}
-        super().__setstate__(state | {name: _made(name, value) for name, value in held.items()})
+        super().__setstate__(
+            state | {name: _json_decoded(name, value) for name, value in held.items()}
+        )
 
     def __sklearn_tags__(self) -> Any:
         """Tags of a transformer of tables with text and gaps, or of sparse matrices."""
@@ -427,21 +434,21 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 _HELD = {"decimal", "kinds", "kinds_", "ranges_", "feature_names_in_", "_found", "_values", "_rare"}
 
 
-def _plain(value: Any) -> Any:
-    """Columns and names as JSON has them."""
+def _json_encoded(value: Any) -> Any:
+    """An attribute in the form that JSON has."""
     if isinstance(value, Columns):
         return [dict(value), value.decimal, value.thousands]
     return dict(value) if isinstance(value, Mapping) else value.tolist()
 
 
-def _made(name: str, value: Any) -> Any:
-    """The attribute that JSON held."""
+def _json_decoded(name: str, value: Any) -> Any:
+    """An attribute from its form in JSON."""
     if name == "feature_names_in_":
         return np.array(value, dtype=object)
     if name == "decimal":
         return tuple(value) if isinstance(value, list) else value
     if name == "_found":
-        return [tuple(each) for each in value]
+        return [tuple(fields) for fields in value]
     return Columns(*value) if isinstance(value, list) else value
 
 
@@ -466,9 +473,10 @@ def pair_scales(numbers: Array) -> tuple[Array, Array]:
     """
     if not numbers.shape[1]:
         return np.empty(0), np.empty(0)
-    standard, n_pairs = StandardScaler().fit(numbers), max(len(numbers) * (len(numbers) - 1), 1)
+    standard = StandardScaler().fit(numbers)
+    n_pairs = max(len(numbers) * (len(numbers) - 1), 1)
     counts = [np.unique(column, return_counts=True)[1] for column in numbers.T]
-    share = 1.0 - np.array([each @ (each - 1) for each in counts]) / n_pairs
+    share = 1.0 - np.array([sizes @ (sizes - 1) for sizes in counts]) / n_pairs
     return standard.mean_, standard.scale_ / np.sqrt(np.where(share > 0, share, 1.0))
 
 
@@ -485,7 +493,7 @@ def matrix_of(preprocessor: TablePreprocessor, X: Any) -> Matrix:
 def remarks_in(preprocessor: TablePreprocessor) -> list[Remark]:
     """Remarks on the columns that a preprocessor was fitted to, without advice."""
     check_is_fitted(preprocessor)
-    return [Remark(*each) for each in preprocessor._found]
+    return [Remark(*fields) for fields in preprocessor._found]
 
 
 def serious_remarks(preprocessor: TablePreprocessor, n_rows: int) -> Iterator[str]:
@@ -512,8 +520,8 @@ def identifiers_in(preprocessor: TablePreprocessor, remark: Remark, n_rows: int)
 
 def places_of_gaps(preprocessor: TablePreprocessor) -> dict[str, int]:
     """Place of the feature that marks the gaps of a column, by column."""
-    made = enumerate(features_made(preprocessor))
-    return {column: k for k, (name, column) in made if name == f"{column} is missing"}
+    numbered = enumerate(features_made(preprocessor))
+    return {column: k for k, (name, column) in numbered if name == f"{column} is missing"}
 
 
 def features_made(preprocessor: TablePreprocessor) -> Iterator[tuple[str, str]]:

@@ -82,52 +82,61 @@ def sentence(remark: Remark, advice: Mapping[str, str] = ADVICE) -> str:
     return remark.text + advice.get(remark.topic, "")
 
 
-def remarks_on(
-    columns: Mapping[str, Column], read: Mapping[str, Read], unlike: list[str], decided: Columns
+def column_remarks(
+    columns: Mapping[str, Column],
+    read: Mapping[str, Read],
+    identifiers: list[str],
+    decided: Columns,
 ) -> Iterator[Remark]:
     """Remarks on the columns of a table, as they were given, read and decided.
 
-    Those of ``unlike``, which tell rows apart, are dropped.
+    The ``identifiers``, of which nearly every row has its own text, are dropped.
     """
-    yield from _on_signs(columns, read)
-    yield from _on_marks(columns, read, decided)
-    gaps = {spelled: None for of in read.values() for spelled in of.gaps}
+    yield from _sign_remarks(columns, read)
+    yield from _mark_remarks(columns, read, decided)
+    gaps = {spelled: None for column in read.values() for spelled in column.gaps}
     if gaps:
-        names = [name for name, of in read.items() if of.gaps]
+        names = [name for name, column in read.items() if column.gaps]
         are = "is read as a gap" if len(gaps) == 1 else "are read as gaps"
         yield Remark("gaps", names, f"{listed(gaps)} {are}, in {listed(names)}")
-    kept = {name: of for name, of in read.items() if of.varies and name not in unlike}
-    plain = {name: of for name, of in kept.items() if of.sign is None}
-    broken = [*_words_among(columns, plain, "number", partial(_number_like, decided.marks))]
-    rest = {name: of for name, of in plain.items() if not any(name in r.columns for r in broken)}
-    broken += [*_numbers_as_text(rest), *_words_among(columns, rest, "date", date_like)]
+    used = {name: column for name, column in read.items() if name not in identifiers}
+    kept = {name: column for name, column in used.items() if column.varies}
+    plain = {name: column for name, column in kept.items() if column.sign is None}
+    broken = [*_word_remarks(columns, plain, "number", partial(_number_like, decided.marks))]
+    broken_names = {name for remark in broken for name in remark.columns}
+    unbroken = {name: column for name, column in plain.items() if name not in broken_names}
+    broken += [
+        *_written_number_remarks(unbroken),
+        *_word_remarks(columns, unbroken, "date", date_like),
+    ]
     yield from broken
-    constant = [n for n, of in read.items() if n not in unlike and not of.varies]
+    constant = [name for name, column in used.items() if not column.varies]
     if constant:
         text = "dropped, because they have the same value in every row: "
         yield Remark("constant", constant, text + listed(constant))
-    if unlike:
+    if identifiers:
         text = "dropped, because (nearly) every row has its own value: "
-        yield Remark("identifiers of rows", unlike, text + listed(unlike))
-    unclear = [name for name, of in read.items() if len(of.kinds) > 1]
-    short = [name for name, of in read.items() if _is_of_short_years(of)]
+        yield Remark("identifiers of rows", identifiers, text + listed(identifiers))
+    unclear = [name for name, column in read.items() if len(column.kinds) > 1]
+    short = [name for name, column in read.items() if _is_of_short_years(column)]
     whys = {"either number may be the day": unclear, "the year has two digits": short}
     for why, names in whys.items():
         if names:
-            cell = next(each for each in read[names[0]].values if isinstance(each, str))
+            cell = next(text for text in read[names[0]].values if isinstance(text, str))
             yield Remark(
                 "unclear",
                 names,
                 f"{listed(names)}: treated as text, because in dates such as {cell!r} {why}; write "
                 "them as 2021-12-31 to have them read as dates",
             )
-    certain = {name: of for name, of in kept.items() if len(of.kinds) == 1}
-    yield from date_remarks({name: of.kind for name, of in certain.items()})
-    known = {*short, *(name for remark in broken for name in remark.columns)}
-    yield from _on_repeats({name: of for name, of in certain.items() if name not in known})
+    certain = {name: column for name, column in kept.items() if len(column.kinds) == 1}
+    yield from date_remarks({name: column.kind for name, column in certain.items()})
+    explained = {*short, *(name for remark in broken for name in remark.columns)}
+    rest = {name: column for name, column in certain.items() if name not in explained}
+    yield from _repeat_remarks(rest)
 
 
-def _on_signs(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
+def _sign_remarks(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns that look like numbers and are none: codes, identifiers, unclear marks."""
     whys = {
         "code": "is a code",
@@ -136,7 +145,11 @@ def _on_signs(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterat
         "comma or a point",
     }
     for topic, why in whys.items():
-        signs = {name: of.sign for name, of in read.items() if of.sign and of.sign[0] == topic}
+        signs = {
+            name: column.sign
+            for name, column in read.items()
+            if column.sign and column.sign[0] == topic
+        }
         if signs:
             name, (_, row, cell) = next(iter(signs.items()))
             where = row_name(columns[name], row)
@@ -144,18 +157,18 @@ def _on_signs(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterat
             yield Remark("codes" if topic == "code" else "words", [*signs], text)
 
 
-def _on_marks(
+def _mark_remarks(
     columns: Mapping[str, Column], read: Mapping[str, Read], decided: Columns
 ) -> Iterator[Remark]:
     """The decimal comma, and columns of numbers all of whose points may be something else."""
     if decided.decimal == ",":
         yield Remark("comma", [], "numbers are read with a decimal comma")
-    for name, of in read.items():
-        if of.sign and of.sign[0] == "doubt":
-            _, row, cell = of.sign
+    for name, column in read.items():
+        if column.sign and column.sign[0] == "doubt":
+            _, row, cell = column.sign
             text = (
                 f"column {name!r} has {cell!r} in {row_name(columns[name], row)}, which is read as "
-                f"{of.values[row]:g}; if the point separates thousands, set decimal=..."
+                f"{column.values[row]:g}; if the point separates thousands, set decimal=..."
             )
             yield Remark("marks", [name], text)
 
@@ -163,22 +176,22 @@ def _on_marks(
 def date_remarks(kinds: Mapping[str, str]) -> Iterator[Remark]:
     """Remarks on columns that are read as dates."""
     for kind, order in DATES.items():
-        names = [name for name, of in kinds.items() if of == kind]
+        names = [name for name, kind_of_column in kinds.items() if kind_of_column == kind]
         if names:
             as_dates = f"read as {'a date' if len(names) == 1 else 'dates'}{order}"
             text = f"{listed(names)}: {as_dates} and used as a number of days"
             yield Remark("dates", names, text)
 
 
-def _is_of_short_years(of: Read) -> bool:
+def _is_of_short_years(column: Read) -> bool:
     """True if most texts are dates like 31.12.21."""
-    if of.kinds != ("category",):
+    if column.kinds != ("category",):
         return False
-    texts = {each for each in of.values if isinstance(each, str)}
-    return sum(_SHORT_YEAR.fullmatch(each) is not None for each in texts) > len(texts) / 2
+    texts = {text for text in column.values if isinstance(text, str)}
+    return sum(_SHORT_YEAR.fullmatch(text) is not None for text in texts) > len(texts) / 2
 
 
-def _words_among(
+def _word_remarks(
     columns: Mapping[str, Column],
     read: Mapping[str, Read],
     kind: str,
@@ -186,34 +199,34 @@ def _words_among(
 ) -> Iterator[Remark]:
     """Columns treated as text although most of their cells are numbers, or dates."""
     broken = []
-    for name, of in read.items():
-        if of.kinds != ("category",) or of.codes is None:
+    for name, column in read.items():
+        if column.kinds != ("category",) or column.codes is None:
             continue
         categorical = require("pandas", "A table of mixed columns").CategoricalDtype
         if isinstance(columns[name].dtype, categorical):
             continue
-        n_of = np.bincount(of.codes + 1)[1:]  # rows of each text
-        firsts = np.unique(of.codes, return_index=True)[1][-len(n_of) :]
-        like = is_like(of.values[firsts])
+        n_of = np.bincount(column.codes + 1)[1:]  # rows of each text
+        firsts = np.unique(column.codes, return_index=True)[1][-len(n_of) :]
+        like = is_like(column.values[firsts])
         if n_of[like].sum() > n_of[~like].sum() > 0:
             broken.append((name, int(n_of[~like].sum()), int(firsts[~like].min())))
     if not broken:
         return
     name, n_wrong, first = broken[0]
-    names = [each[0] for each in broken]
-    others = f", and so are {listed(names[1:])}" if names[1:] else ""
+    names = [parts[0] for parts in broken]
+    rest = f", and so are {listed(names[1:])}" if names[1:] else ""
     yield Remark(
         "words",
         names,
         f"column {name!r} is treated as text, with a feature for each value, because {n_wrong} of "
         f"its cells {f'is not a {kind}' if n_wrong == 1 else f'are not {kind}s'}, first "
-        f"{str(read[name].values[first])!r} in {row_name(columns[name], first)}{others}; "
+        f"{str(read[name].values[first])!r} in {row_name(columns[name], first)}{rest}; "
         "correct such cells or leave them empty",
     )
 
 
 def _number_like(marks: Marks, texts: AnyArray) -> AnyArray:
-    """True for numbers by the marks of the table, or, if they are few, by what a person reads."""
+    """True for numbers by the marks of the table, or, if few are, by the eye of a person."""
     codes = np.fromiter(map(is_code, texts), dtype=bool)
     like = number_like(texts) & ~codes
     if codes.any():
@@ -222,21 +235,21 @@ def _number_like(marks: Marks, texts: AnyArray) -> AnyArray:
     return np.asarray(numbers if 2 * numbers.sum() > like.sum() else like)
 
 
-def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
+def _written_number_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns of text all of whose cells are numbers to a person, and no codes.
 
     Most are like 0,5 or 12 %, or they are many values, most of them with decimals.
     """
     written = []
-    for name, of in read.items():
-        if of.kinds != ("category",):  # numbers are not looked at one by one
+    for name, column in read.items():
+        if column.kinds != ("category",):  # numbers are not looked at one by one
             continue
-        texts = {each for each in of.values if isinstance(each, str)}
+        texts = {text for text in column.values if isinstance(text, str)}
         if not texts or not number_like(texts).all():
             continue
-        odd = [each for each in texts if _PLAIN.fullmatch(each) is None]
+        odd = [text for text in texts if _PLAIN.fullmatch(text) is None]
         if len(texts) > _MOST_CODES:
-            odd += [each for each in texts if _PLAIN.fullmatch(each) and "." in each]
+            odd += [text for text in texts if _PLAIN.fullmatch(text) and "." in text]
         if 2 * len(odd) > len(texts):
             written.append((name, min(odd)))
     if written:
@@ -249,11 +262,11 @@ def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
         )
 
 
-def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
-    """Remarks on identifiers of rows, and of what rows belong together by."""
+def _repeat_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
+    """Remarks on identifiers of rows, and on columns that may name groups of rows."""
     alike, repeated = [], []
-    for name, of in read.items():
-        codes = _codes(of)
+    for name, column in read.items():
+        codes = _codes(column)
         if codes is None:
             continue
         n_of = np.bincount(codes)
@@ -263,7 +276,7 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
         elif (
             len(n_of) > (_FEW_PERSONS if _PERSON.fullmatch(name) else _FEW_VALUES)
             and n_of[n_of > 1].sum() > len(codes) / 2
-            and (of.kind in CATEGORIES or is_called_identifier(name) or _in_blocks(codes))
+            and (column.kind in CATEGORIES or is_called_identifier(name) or _is_contiguous(codes))
         ):
             repeated.append(name)
     if alike:
@@ -295,7 +308,7 @@ def remark_on_time(columns: Sequence[str], X: Array, windows: Sequence[AnyArray]
     ends = np.array([[X[rows].min(axis=0), X[rows].max(axis=0)] for rows in windows])
     low, high = np.sort(ends, axis=0).transpose(1, 0, 2)
     apart = ((high[:-1] <= low[1:]) & (low[:-1] < low[1:])).all(axis=0)
-    names = list(dict.fromkeys(name for name, of in zip(columns, apart, strict=True) if of))
+    names = list(dict.fromkeys(np.array(columns, dtype=object)[apart]))
     text = "later rows have values beyond all of the fit, since no two windows share any"
     return Remark("time", names, f"{listed(names)}: {text}")
 
@@ -305,29 +318,30 @@ def is_called_identifier(name: str) -> bool:
     return _IDENTIFIER.search(name) is not None
 
 
-def tells_rows_apart(of: Read) -> bool:
+def tells_rows_apart(column: Read) -> bool:
     """True for a column of texts, few of them numbers, of which nearly every row has its own."""
-    if of.kind not in CATEGORIES or of.codes is None or len(of.codes) < _FEWEST_ROWS:
+    if column.kind not in CATEGORIES or column.codes is None or len(column.codes) < _FEWEST_ROWS:
         return False
-    present, firsts = np.unique(of.codes[of.codes >= 0], return_index=True)
-    n_cells, texts = np.count_nonzero(of.codes >= 0), of.values[of.codes >= 0][firsts]
+    present, firsts = np.unique(column.codes[column.codes >= 0], return_index=True)
+    n_cells = np.count_nonzero(column.codes >= 0)
+    texts = column.values[column.codes >= 0][firsts]
     if n_cells < _FEWEST_ROWS or len(present) < _NEARLY_ALL * n_cells:
         return False
     return bool(max(number_like(texts).mean(), date_like(texts).mean()) <= 0.5)
 
 
-def _codes(of: Read) -> AnyArray | None:
-    """Number of each different value from 0, gaps too; None for what is no name or number."""
-    if len(of.values) < _FEWEST_ROWS:
+def _codes(column: Read) -> AnyArray | None:
+    """(n,) number of each different value, from 0; None for dates, fractions and few rows."""
+    if len(column.values) < _FEWEST_ROWS:
         return None
-    if of.codes is not None:
-        return of.codes + 1
-    if of.kind != "number" or not (of.values % 1 == 0).all():
+    if column.codes is not None:
+        return column.codes + 1
+    if column.kind != "number" or not (column.values % 1 == 0).all():
         return None
-    codes: AnyArray = np.unique(of.values, return_inverse=True)[1]
+    codes: AnyArray = np.unique(column.values, return_inverse=True)[1]
     return codes
 
 
-def _in_blocks(codes: AnyArray) -> bool:
+def _is_contiguous(codes: AnyArray) -> bool:
     """True if the rows with each value follow one another, like the visits of each patient."""
     return bool(1 + (np.diff(codes) != 0).sum() == len(np.unique(codes)))

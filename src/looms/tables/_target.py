@@ -15,7 +15,7 @@ from looms._typing import AnyArray
 from looms._words import row_name
 from looms.tables._cells import POINT, Cells, Marks, is_written, marks_of, spelling_in
 from looms.tables._frames import Column
-from looms.tables._kinds import as_text, cells_of, read_column
+from looms.tables._kinds import cells_of, read_column, texts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ class Target:
 
 
 def target_of(column: Column, task: Task, marks: Marks = POINT) -> Target:
-    """The target from a column as it was read, which decides the task "auto".
+    """Target of a column; its values decide the task "auto".
 
     ``marks`` are those of numbers in text. ValueError if there is only one value; if a regression
     has no numbers; or, with an undecided task, if the target is text that mostly looks like
@@ -121,11 +121,11 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
     like = number_like(labels)
     codes = n_values <= MOST_CLASSES and all(value.isdecimal() for value in labels[like])
     if like.sum() > len(labels) / 2 and not codes:
-        others, first = np.flatnonzero(~like), cell(0)
-        if len(others):
-            shown = ", ".join(map(cell, others[:3]))
-            are = "is" if len(others) == 1 else "are"
-            why = f"{len(others)} {are} not: {shown}{', ...' if len(others) > 3 else ''}"
+        odd, first = np.flatnonzero(~like), cell(0)
+        if len(odd):
+            shown = ", ".join(map(cell, odd[:3]))
+            are = "is" if len(odd) == 1 else "are"
+            why = f"{len(odd)} {are} not: {shown}{', ...' if len(odd) > 3 else ''}"
             cure = "correct them or remove their rows"
         elif all(value.isdecimal() for value in labels):
             why, cure = f"it is stored as text: {first}", "store it as numbers"
@@ -195,12 +195,15 @@ def _labels(column: Column, numeric: bool) -> AnyArray:
 
 
 def written_target(
-    column: pd.Series, classes: bool, marks: Marks | None = None, known: AnyArray | None = None
+    column: pd.Series,
+    classes: bool,
+    marks: Marks | None = None,
+    classes_of_fit: AnyArray | None = None,
 ) -> pd.Series:
     """Labels or numbers of cells as they are written, NaN for gaps.
 
-    ``marks`` are those of the table, by default those of the column; ``known`` are the classes of a
-    fit, by which labels are read.
+    ``marks`` are those of the table, by default those of the column. Labels are read by
+    ``classes_of_fit``, if these are given.
     """
     cells, marks = Cells(column), marks or marks_of([column], None)
     values: Any
@@ -208,26 +211,26 @@ def written_target(
         values = cells.numbers(marks) if cells.missing.any() else numbers(column, marks)
     elif cells.missing.any():
         values = text(column)
-    elif known is None:
+    elif classes_of_fit is None:
         values = labels_of(column, marks)
     else:
-        values = in_classes(column, known)
+        values = matched_classes(column, classes_of_fit)
     return type(column)(values, index=column.index, name=column.name)
 
 
-def in_classes(column: Column, classes: AnyArray) -> list[Any]:
+def matched_classes(column: Column, classes: AnyArray) -> list[Any]:
     """Class of each label, in whichever spelling; a label of no class stays text."""
     place = dict(zip(text(classes), classes, strict=True))
-    labels = labels_among(column, np.array([*place], dtype=object))
+    labels = matched_labels(column, np.array([*place], dtype=object))
     return [place.get(label, label) for label in labels]
 
 
 def text(values: Column) -> AnyArray:
     """Labels as text, so that labels of files and of models can be compared."""
-    return as_text(require("pandas", "Reading tables").Series(values))
+    return texts_of(require("pandas", "Reading tables").Series(values))
 
 
-def labels_among(values: Column, classes: AnyArray) -> AnyArray:
+def matched_labels(values: Column, classes: AnyArray) -> AnyArray:
     """Labels as text, those that are another spelling of a class as the class is written."""
-    known = set(classes.tolist())
-    return np.array([spelling_in(label, known) for label in text(values)], dtype=object)
+    spellings = set(classes.tolist())
+    return np.array([spelling_in(label, spellings) for label in text(values)], dtype=object)

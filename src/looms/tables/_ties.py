@@ -28,10 +28,10 @@ def may_name_groups(values: Array) -> bool:
     ----------
     values : (n,) numbers, NaN for gaps.
     """
-    known = values[np.isfinite(values)]
-    if not len(known) or (known % 1 != 0).any():
+    present = values[np.isfinite(values)]
+    if not len(present) or (present % 1 != 0).any():
         return False
-    sizes = np.unique(known, return_counts=True)[1]
+    sizes = np.unique(present, return_counts=True)[1]
     shared = sizes[sizes > 1].sum() > len(values) / 2
     return bool(shared and len(sizes) > _FEW_VALUES and sizes.max() <= _LARGEST * len(values))
 
@@ -48,18 +48,19 @@ def tied(values: Array, ranks: Array) -> AnyArray:
     values : (n,) numbers of which `may_name_groups` is true, NaN for gaps.
     ranks : (n, n_features) ranks of the rows by each feature.
     """
-    known = np.isfinite(values)
-    at, code, sizes = np.unique(values[known], return_inverse=True, return_counts=True)
-    ranks = ranks[known] - ranks[known].mean(axis=0)
+    present = np.isfinite(values)
+    distinct, code, sizes = np.unique(values[present], return_inverse=True, return_counts=True)
+    ranks = ranks[present] - ranks[present].mean(axis=0)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     sums = np.add.reduceat(ranks[np.argsort(code, kind="stable")], starts, axis=0)
     means, of_mean = sums / sizes[:, None], 1.0 / sizes[:, None]
-    n, m, total = len(code), len(at), (ranks**2).sum(axis=0)
+    n, m = len(code), len(distinct)
+    total = (ranks**2).sum(axis=0)
     between = (sums * means).sum(axis=0)
     # Of values that fix the feature nothing varies within, but rounding.
     least = 1e-9 * np.maximum(total, 1.0)
     within = np.maximum(total - between, least) / (n - m)
-    low = ((at[2:] - at[1:-1]) / (at[2:] - at[:-2]))[:, None]
+    low = ((distinct[2:] - distinct[1:-1]) / (distinct[2:] - distinct[:-2]))[:, None]
     squared = (means[1:-1] - low * means[:-2] - (1 - low) * means[2:]) ** 2
     noise = of_mean[1:-1] + low**2 * of_mean[:-2] + (1 - low) ** 2 * of_mean[2:]
     unordered = (1 + low**2 + (1 - low) ** 2) * np.maximum(between, least) / n

@@ -325,7 +325,7 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
         p = np.full((model.held_out.n_samples, len(model.classes)), 1.0 / len(model.classes))
         p[rows] = decisions.probabilities
         return p
-    return calibrated(model, calibration or str(own))
+    return calibrated(model, calibration or str(given))
 
 
 def calibrated(model: Model, calibration: str) -> Array:

@@ -80,8 +80,8 @@ class OptimismDisplay(Display):
         return cls(loo=loo, outer=outer, score=name)
 
     def _draw(self, ax: Any) -> None:
-        both = np.append(self.loo, self.outer)
-        diagonal(ax, both.min(), both.max())
+        values = np.append(self.loo, self.outer)
+        diagonal(ax, values.min(), values.max())
         ax.plot(self.loo, self.outer, "o", color="C0", markersize=3.5, alpha=0.6, label="a split")
         means = self.loo.mean(), self.outer.mean()
         ax.plot(*means, "+", color="C1", markersize=12, mew=2, label="mean")

@@ -206,7 +206,7 @@ feature_importance = ImportanceDisplay.compute
 
 
 def _permuted(X: Matrix, features: list[int], order: AnyArray) -> Matrix:
-    """The samples with some features of others."""
+    """Samples, of which some features are those of the samples in ``order``."""
     if sparse.issparse(X):
         keep = np.ones(X.shape[1])
         keep[features] = 0.0

@@ -13,7 +13,7 @@ from looms._typing import AnyArray, Array
 from looms.diagnostics import case_deletion
 from looms.report.displays.base import ModelDisplay, diagonal, ink, label_axes
 from looms.report.model import model_of, residual_sizes
-from looms.report.text import in_words, short
+from looms.report.text import short, unit_words
 
 #: Values of a sample that can be drawn, and their names on the axis.
 KINDS = {
@@ -102,7 +102,9 @@ class CaseDeletionDisplay(ModelDisplay):
         return cls(value=value, names=names, value_name=KINDS[kind], unit=unit)
 
     def _draw(self, ax: Any, *, n_named: int = 6, max_points: int = 2000) -> None:
-        n, first, last = len(self.value), str(self.names[0]), str(self.names[-1])
+        n = len(self.value)
+        first = str(self.names[0])
+        last = str(self.names[-1])
         # Where names count the samples, these stand at their names.
         counted = first.isdecimal() and last == str(int(first) + n - 1)
         place = (int(first) if counted else 0) + np.arange(n)
@@ -131,7 +133,7 @@ class CaseDeletionDisplay(ModelDisplay):
                 parse_math=False,
             )
         ax.axhline(0, color=ink(), linewidth=0.6)
-        label_axes(ax, in_words(self.unit), self.value_name)
+        label_axes(ax, unit_words(self.unit), self.value_name)
         ax.margins(x=0.02, y=0.12)
         if np.nanmin(self.value) >= 0:
             ax.set_ylim(bottom=0)
@@ -194,7 +196,7 @@ class ResidualsDisplay(ModelDisplay):
             if not 0 <= target < y.shape[1]:
                 raise ValueError(f"target must be 0 to {y.shape[1] - 1}, got {target!r}.")
             y, outputs = y[:, target], outputs[:, target]
-        return cls._with_interval(
+        return cls._interval_display(
             y, outputs, model.predictions.sample_weight[mask], confidence_level
         )
 
@@ -223,10 +225,10 @@ class ResidualsDisplay(ModelDisplay):
         """
         y, outputs = np.asarray(y_true, float), np.asarray(y_pred, float)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
-        return cls._with_interval(y, outputs, weight, confidence_level).plot(ax, **kwargs)
+        return cls._interval_display(y, outputs, weight, confidence_level).plot(ax, **kwargs)
 
     @classmethod
-    def _with_interval(
+    def _interval_display(
         cls, y: Array, outputs: Array, weight: Array, confidence_level: float
     ) -> Self:
         if not 0 < confidence_level < 1:
@@ -263,6 +265,6 @@ def spread_out(size: Array, most: int) -> AnyArray:
     if len(size) <= most:
         return np.arange(len(size))
     order = np.argsort(-size, kind="stable")
-    rest = order[most // 2 :]
-    even = rest[np.linspace(0, len(rest) - 1, most - most // 2).round().astype(int)]
+    smaller = order[most // 2 :]
+    even = smaller[np.linspace(0, len(smaller) - 1, most - most // 2).round().astype(int)]
     return np.sort(np.concatenate([order[: most // 2], even]))

@@ -119,9 +119,9 @@ class SearchPathDisplay(ModelDisplay):
         path = np.array([theta for theta, _ in points])
         path[:, -1] -= [log2_mu_shift(stages[-1][0], size) for _, size in points]
         path = path[:, first]
-        both = np.vstack([path, best[first]])
-        middle = (both.min(axis=0) + both.max(axis=0)) / 2
-        half = np.maximum(np.ptp(both, axis=0) / 2 + _MARGIN, _LEAST_WIDTH / 2)
+        visited = np.vstack([path, best[first]])
+        middle = (visited.min(axis=0) + visited.max(axis=0)) / 2
+        half = np.maximum(np.ptp(visited, axis=0) / 2 + _MARGIN, _LEAST_WIDTH / 2)
         axes = list(np.linspace(middle - half, middle + half, resolution, axis=1))
         tuned = [objective.hyperparameters[k] for k in first]
         names, scale = [parameter_name(model, h) for h in tuned], tuned[0].feature
@@ -270,8 +270,8 @@ class CandidatesDisplay(ModelDisplay):
         model, _ = searched_model(estimator, cls.__name__)
         return cls(
             names=[
-                f"{one.kernel_name}, {criterion_name(str(one.criterion))}"
-                for one in model.candidates
+                f"{candidate.kernel_name}, {criterion_name(str(candidate.criterion))}"
+                for candidate in model.candidates
             ],
             loss=model.candidate_losses,
             loss_name=f"{model.candidates_by} {model.loss.name}",
@@ -315,7 +315,7 @@ def _surface(
 ) -> Array:
     """The criterion on the grid; one eigendecomposition for all μ of a kernel."""
 
-    def at(*values: float) -> Array:
+    def theta_at(*values: float) -> Array:
         theta = best.copy()
         for group, value in zip(shown, values, strict=False):
             theta[group] += value - best[group[0]]
@@ -324,10 +324,11 @@ def _surface(
 
     if shown[-1] != [len(best) - 1]:
         surface = [
-            [objective.evaluate(at(x, y), gradient=False).value for y in axes[1]] for x in axes[0]
+            [objective.evaluate(theta_at(x, y), gradient=False).value for y in axes[1]]
+            for x in axes[0]
         ]
     else:
-        kernels = [at()] if len(shown) == 1 else [at(x) for x in axes[0]]
+        kernels = [theta_at()] if len(shown) == 1 else [theta_at(x) for x in axes[0]]
         rows = [objective.along_mu(theta[:-1], axes[-1] + shift) for theta in kernels]
         surface = [[point.value for point in row] for row in rows]
     return np.squeeze(np.array(surface))

@@ -1,4 +1,4 @@
-"""Columns that alone predict the target: a copy of it, a code for it, the same order."""
+"""Target leakage: columns that alone predict the target, as a copy, a code, or the same order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CHANCE = 1e-3
 _MOST_NAMES = 3
 
 
-class Sign(NamedTuple):
+class Evidence(NamedTuple):
     """What shows that a column predicts the target.
 
     Attributes
@@ -48,8 +48,8 @@ class Sign(NamedTuple):
     strength: float
 
 
-class Telltale(NamedTuple):
-    """A column that alone predicts the target, and its `Sign`."""
+class LeakingColumn(NamedTuple):
+    """A column that alone predicts the target, and its `Evidence`."""
 
     name: str
     text: str
@@ -57,13 +57,9 @@ class Telltale(NamedTuple):
     strength: float
 
 
-def telltales(
-    sources: Sequence[str],
-    gaps: Mapping[str, int],
-    X: Matrix,
-    y: AnyArray,
-    classes: bool,
-) -> list[Telltale]:
+def leaking_columns(
+    sources: Sequence[str], gaps: Mapping[str, int], X: Matrix, y: AnyArray, classes: bool
+) -> list[LeakingColumn]:
     """Columns that alone predict the target, or nearly.
 
     For classes: a feature that orders them one after the other, so that the area under the ROC
@@ -72,7 +68,7 @@ def telltales(
     nearly all rows of one have and next to none of the other, and that is rare outside of it. For
     numbers: a feature whose rank correlation with the target is beyond 0.999. An area above 0.95,
     or a correlation above 0.98, is nearly as much. Where there are gaps, samples without gaps are
-    also examined alone. Some tables give no telltales: see `why_none`.
+    also examined alone. Some tables are not searched: see `reason_to_skip`.
 
     Parameters
     ----------
@@ -82,31 +78,32 @@ def telltales(
         each.
     y : (n_samples,) targets, or for ``classes`` their numbers from 0.
     """
-    if why_none(sources, X, y, classes):
+    if reason_to_skip(sources, X, y, classes):
         return []
     columns: dict[str, list[int]] = {}
     for k, name in enumerate(sources):
         columns.setdefault(name, []).append(k)
-    sign_of = _sign_of_classes if classes else _sign_of_numbers
+    find_evidence = _class_evidence if classes else _number_evidence
     X = X.tocsc() if sparse.issparse(X) else X
-    telling = []
+    leaking = []
     for name, members in columns.items():
         features = {k: _feature(X, k) for k in members}
-        signs = [sign_of(list(features.values()), y)]
+        found = [find_evidence(list(features.values()), y)]
         if name in gaps:
-            known = features.pop(gaps[name]) == 0
-            sign = sign_of([feature[known] for feature in features.values()], y[known])
-            signs.append(sign and sign._replace(text=f"{sign.text} where it is known"))
-        best = max(filter(None, signs), key=lambda sign: (sign.gives, sign.strength), default=None)
-        of_sign = y[known] if best and best is signs[-1] and name in gaps else y
-        by_chance = classes and X.shape[1] * _chance_of_area(of_sign) > _CHANCE
+            present = features.pop(gaps[name]) == 0
+            without_gaps = [feature[present] for feature in features.values()]
+            again = find_evidence(without_gaps, y[present])
+            found.append(again and again._replace(text=f"{again.text} where it is known"))
+        best = max(filter(None, found), key=lambda it: (it.gives, it.strength), default=None)
+        targets = y[present] if best and best is found[-1] and name in gaps else y
+        by_chance = classes and X.shape[1] * _chance_of_area(targets) > _CHANCE
         if best and (best.gives or not by_chance):
-            telling.append(Telltale(name, *best))
-    return telling
+            leaking.append(LeakingColumn(name, *best))
+    return leaking
 
 
-def why_none(sources: Sequence[str], X: Matrix, y: AnyArray, classes: bool) -> str:
-    """Reason why `telltales` finds none, whatever the columns hold; empty if it may find some.
+def reason_to_skip(sources: Sequence[str], X: Matrix, y: AnyArray, classes: bool) -> str:
+    """Reason not to look for leaking columns in a table; empty if there is none.
 
     One column may well be all there is to learn from. With few samples, or many columns, one orders
     the classes by chance.
@@ -128,21 +125,21 @@ def why_none(sources: Sequence[str], X: Matrix, y: AnyArray, classes: bool) -> s
     return ""
 
 
-def remarks_on_telltales(
-    telling: Sequence[Telltale], shown: Callable[[str], str] = repr
+def leakage_remarks(
+    columns: Sequence[LeakingColumn], shown: Callable[[str], str] = repr
 ) -> Iterator[tuple[bool, str]]:
-    """Sentences on those of `telltales` that give the target, and on those that nearly do.
+    """Sentences on those of `leaking_columns` that give the target, and on those that nearly do.
 
     Each comes after True if its columns do. Names are as they are ``shown``.
     """
     for gives in (True, False):
-        some = [one for one in telling if one.gives == gives]
+        named = [column for column in columns if column.gives == gives]
         if not gives:
-            some.sort(key=lambda one: -one.strength)
-        names = ", ".join(f"{shown(one.name)} ({one.text})" for one in some[:_MOST_NAMES])
-        more = f" and {len(some) - _MOST_NAMES} more" if len(some) > _MOST_NAMES else ""
-        if some:
-            predict = f"{'' if gives else 'nearly '}{'predicts' if len(some) == 1 else 'predict'}"
+            named.sort(key=lambda column: -column.strength)
+        names = ", ".join(f"{shown(column.name)} ({column.text})" for column in named[:_MOST_NAMES])
+        more = f" and {len(named) - _MOST_NAMES} more" if len(named) > _MOST_NAMES else ""
+        if named:
+            predict = f"{'' if gives else 'nearly '}{'predicts' if len(named) == 1 else 'predict'}"
             yield (
                 gives,
                 f"{names}{more} alone {predict} the target. Is it known before the target is? If "
@@ -150,45 +147,45 @@ def remarks_on_telltales(
             )
 
 
-def _sign_of_numbers(columns: list[Array], y: AnyArray) -> Sign | None:
+def _number_evidence(columns: list[Array], y: AnyArray) -> Evidence | None:
     """The score by which the features of one column give a numeric target."""
     if len(y) < _FEWEST:
         return None
     value = max(_rank_correlation(column, y) for column in columns)
     if value <= _NEARLY_CORRELATION:
         return None
-    return Sign(f"rank correlation {value:.4f}", value > _CORRELATION, value)
+    return Evidence(f"rank correlation {value:.4f}", value > _CORRELATION, value)
 
 
-def _sign_of_classes(columns: list[Array], labels: AnyArray) -> Sign | None:
+def _class_evidence(columns: list[Array], labels: AnyArray) -> Evidence | None:
     """The score by which the features of one column give the class."""
     n_in_class = np.bincount(labels)
     if len(labels) < _FEWEST or len(n_in_class) < 2 or n_in_class.min() < _FEWEST_IN_CLASS:
         return None
     area = max(_least_area(column, labels) for column in columns)
     if area > _AREA:
-        return Sign(f"ROC AUC {area:.3f}", True, area)
+        return Evidence(f"ROC AUC {area:.3f}", True, area)
     right = _share_right(columns, labels)
     if right > _AREA:
-        return Sign("each of its values is of one class", True, right)
+        return Evidence("each of its values is of one class", True, right)
     if len(n_in_class) == 2:
-        each = [_of_one_value(column, labels) for column in columns]
-        counts = max(each, key=lambda counts: np.ptp(counts / n_in_class))
+        candidates = [_counts_of_decisive_value(column, labels) for column in columns]
+        counts = max(candidates, key=lambda counts: np.ptp(counts / n_in_class))
         shares = counts / n_in_class
         pure = min(*shares, *(1 - shares)) < 1 - _AREA
         if np.ptp(shares) > _NEARLY_PTP and pure and counts.max() > _NEARLY_PTP * counts.sum():
             first, second = (f"{100 * share:.1f} %" for share in sorted(shares, reverse=True))
             text = f"{first} of one class have one of its values, and {second} of the other"
-            return Sign(text, True, float(1 + np.ptp(shares)) / 2)
+            return Evidence(text, True, float(1 + np.ptp(shares)) / 2)
     if area > _NEARLY_AREA:
-        return Sign(f"ROC AUC {area:.3f}", False, area)
+        return Evidence(f"ROC AUC {area:.3f}", False, area)
     if right > _NEARLY_AREA:
-        return Sign("nearly each of its values is of one class", False, right)
+        return Evidence("nearly each of its values is of one class", False, right)
     return None
 
 
-def _of_one_value(column: Array, labels: AnyArray) -> Array:
-    """Rows of two classes that have the value by which these differ most."""
+def _counts_of_decisive_value(column: Array, labels: AnyArray) -> Array:
+    """Number of rows, of each of two classes, with the value in whose share they differ most."""
     values = np.unique(column, return_inverse=True)[1]
     counts = np.zeros((values.max() + 1, 2))
     np.add.at(counts, (values, labels), 1)
@@ -212,8 +209,8 @@ def _chance_of_area(labels: AnyArray) -> float:
 def _feature(X: Matrix, k: int) -> Array:
     if not sparse.issparse(X):
         return np.asarray(X[:, k])
-    dense, own = np.zeros(X.shape[0]), slice(*X.indptr[k : k + 2])
-    dense[X.indices[own]] = X.data[own]
+    dense, stored = np.zeros(X.shape[0]), slice(*X.indptr[k : k + 2])
+    dense[X.indices[stored]] = X.data[stored]
     return dense
 
 
@@ -232,7 +229,7 @@ def _least_area(column: Array, labels: AnyArray) -> float:
 
 
 def _share_right(columns: list[Array], labels: AnyArray) -> float:
-    """Share of rows, of the class with the smallest, whose value has more rows of no other class.
+    """Share of the rows of a class whose value is most frequent in that class; the smallest share.
 
     Values are those of a number, or of a category in zeros and ones; 0 if there are too many.
     """

@@ -1,4 +1,4 @@
-"""Rows unlike those that a preprocessor was fitted to."""
+"""Values that the fit of a preprocessor did not see: far outside its ranges, or new categories."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class _Far:
     furthest: float = 0.0
 
 
-class Unlike:
-    """Rows unlike those that a preprocessor was fitted to, counted block by block.
+class UnseenValues:
+    """Values of rows that the fit of a preprocessor did not see, counted block by block.
 
     Parameters
     ----------
@@ -66,23 +66,24 @@ class Unlike:
     --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"size": [1, 2, None], "color": ["red", "blue", "red"]})
-    >>> unlike = Unlike(TablePreprocessor().fit(table))
-    >>> matrix = unlike.add(pd.DataFrame({"size": [1, 5], "color": ["blue", "blue"]}))
+    >>> unseen = UnseenValues(TablePreprocessor().fit(table))
+    >>> matrix = unseen.add(pd.DataFrame({"size": [1, 5], "color": ["blue", "blue"]}))
     >>> matrix.shape
     (2, 4)
-    >>> print(unlike.notes()[0][:67])
+    >>> print(unseen.notes()[0][:67])
     in 1 of 2 rows 'size' is far outside its training range, 1 to 2, fu
     """
 
     def __init__(self, preprocessor: TablePreprocessor) -> None:
-        self.n_rows, self._n_empty, self._preprocessor = 0, 0, preprocessor
+        self.n_rows = self._n_empty = 0
+        self._preprocessor = preprocessor
         self._other_mark: tuple[int, str] | None = None
         self._unclear: tuple[int, str] | None = None
         self._numbers = preprocessor.kinds_.numbers
         self._valued: dict[str, bool] = dict.fromkeys(preprocessor.kinds_, False)
         self._far = {name: _Far(hashlib.sha256()) for name in self._numbers}
-        self._foreign: dict[str, tuple[int, object]] = {}
-        self._known = {
+        self._unseen: dict[str, tuple[int, object]] = {}
+        self._seen = {
             name: {*preprocessor._values[name], *preprocessor._rare[name]} - {None}
             for name in preprocessor.kinds_.categories
         }
@@ -116,7 +117,7 @@ class Unlike:
             empty = np.array(np.isnan(parts.numbers).all(axis=1))
             for name, values in zip(self._numbers, parts.numbers.T, strict=True):
                 self._add_numbers(name, values)
-            for name, texts in zip(self._known, parts.texts.T, strict=True):
+            for name, texts in zip(self._seen, parts.texts.T, strict=True):
                 is_text = np.array([isinstance(text, str) for text in texts], dtype=bool)
                 self._add_texts(name, texts[is_text].tolist())
                 empty &= ~is_text
@@ -129,7 +130,7 @@ class Unlike:
         Each is read by itself; but where there are such, an unclear one may be another number.
         """
         columns = self._preprocessor.kinds_
-        other = other_mark(columns.decimal)
+        mark = other_mark(columns.decimal)
         numbers = [name for name, kind in columns.items() if kind == "number"]
         text = {}
         for name, column in zip(numbers, _pandas_columns(X, numbers), strict=False):
@@ -137,8 +138,9 @@ class Unlike:
                 text[name] = Cells(column)
         for name, cells in text.items() if self._other_mark is None else ():
             marks = columns.marks_of(name)
-            if cells.holds(other):
-                self._other_mark = cells.first(partial(_is_by_other, marks)) or self._other_mark
+            if cells.holds(mark):
+                found = cells.first(partial(_needs_other_mark, marks))
+                self._other_mark = found or self._other_mark
         for name, cells in text.items() if self._other_mark and not self._unclear else ():
             if name not in columns.thousands and cells.holds(columns.decimal):
                 self._unclear = cells.first(may_be_grouped) or self._unclear
@@ -148,23 +150,23 @@ class Unlike:
         self._valued[name] |= not np.isnan(values).all()
         beyond = np.fmax(low - values, values - high)
         far = beyond > FAR * (high - low)
-        of = self._far[name]
-        of.rows.update(far.tobytes())
-        of.n += int(far.sum())
-        if far.any() and np.nanmax(beyond) > of.beyond:
-            of.beyond = float(np.nanmax(beyond))
-            of.furthest = float(values[np.nanargmax(beyond)])
+        outside = self._far[name]
+        outside.rows.update(far.tobytes())
+        outside.n += int(far.sum())
+        if far.any() and np.nanmax(beyond) > outside.beyond:
+            outside.beyond = float(np.nanmax(beyond))
+            outside.furthest = float(values[np.nanargmax(beyond)])
 
     def _add_texts(self, name: str, given: list[str]) -> None:
         self._valued[name] |= bool(given)
-        known = self._known[name]
-        foreign = [text for text in given if text not in known]
-        if foreign:
-            n, first = self._foreign.get(name, (0, foreign[0]))
-            self._foreign[name] = n + len(foreign), first
+        seen = self._seen[name]
+        unseen = [text for text in given if text not in seen]
+        if unseen:
+            n, first = self._unseen.get(name, (0, unseen[0]))
+            self._unseen[name] = n + len(unseen), first
 
     @property
-    def on_marks(self) -> str:
+    def mark_note(self) -> str:
         """Sentence on numbers with another decimal mark than in the fit, if one may be another."""
         if self._other_mark is None or self._unclear is None:
             return ""
@@ -177,7 +179,7 @@ class Unlike:
     @property
     def new_values(self) -> dict[str, object]:
         """The first value that no training row has, of each column with such values."""
-        return {name: first for name, (_, first) in self._foreign.items()}
+        return {name: first for name, (_, first) in self._unseen.items()}
 
     def notes(self) -> tuple[str, ...]:
         """Sentences on dates, empty columns, values far outside their range, and new categories.
@@ -198,38 +200,38 @@ class Unlike:
         if self._other_mark is not None:
             cell = self._other_mark[1]
             notes.append(
-                self.on_marks or f"{cell!r} is read with another decimal mark than in the fit"
+                self.mark_note or f"{cell!r} is read with another decimal mark than in the fit"
             )
-        remarks = sorted(self._counted(), key=lambda each: -each[0])
+        remarks = sorted(self._counted_remarks(), key=lambda counted: -counted[0])
         notes += [remark for _, remark in remarks[:MOST_NOTES]]
         if len(remarks) > MOST_NOTES:
             notes.append(f"{len(remarks) - MOST_NOTES} more such notes are not shown")
         return tuple(notes)
 
-    def _counted(self) -> Iterator[tuple[int, str]]:
-        """Notes on values far outside and new categories, each with its number of rows."""
+    def _counted_remarks(self) -> Iterator[tuple[int, str]]:
+        """Number of rows and remark, for values far outside their range and for new categories."""
 
         def where(n: int) -> str:
             of_all = count(self.n_rows, "row")
             return f"{IN_ALL}{of_all}" if n == self.n_rows > 1 else f"in {n} of {of_all}"
 
         far: dict[bytes, tuple[int, list[str]]] = {}  # by the rows, which several columns may share
-        for name, of in self._far.items():
-            if of.n:
-                limits = (*self._preprocessor.ranges_[name], of.furthest)
+        for name, outside in self._far.items():
+            if outside.n:
+                limits = (*self._preprocessor.ranges_[name], outside.furthest)
                 kind = self._preprocessor.kinds_[name]
                 least, most, furthest = (_shown(value, kind) for value in limits)
-                far.setdefault(of.rows.digest(), (of.n, []))[1].append(
+                far.setdefault(outside.rows.digest(), (outside.n, []))[1].append(
                     f"{name!r} is far outside its training range, {least} to {most}, furthest "
                     f"{furthest}"
                 )
-        for n, each in far.values():
-            more = len(each) - MOST_COLUMNS
-            named = " and ".join(each[:MOST_COLUMNS]) + f" and {more} more" * (more > 0)
+        for n, remarks in far.values():
+            more = len(remarks) - MOST_COLUMNS
+            named = " and ".join(remarks[:MOST_COLUMNS]) + f" and {more} more" * (more > 0)
             yield n, f"{where(n)} {named}; predictions there are extrapolated"
-        for name in self._known:
-            if name in self._foreign:
-                n, first = self._foreign[name]
+        for name in self._seen:
+            if name in self._unseen:
+                n, first = self._unseen[name]
                 what = "has a value that no training row has"
                 tells = "it counts as rare, or as none"
                 yield n, f"{where(n)} {name!r} {what}, first {first!r}: {tells}"
@@ -243,8 +245,8 @@ def _pandas_columns(X: Any, names: Sequence[str]) -> list[Any]:
     return columns_of(X, [place[name] for name in names]) if place.keys() >= set(names) else []
 
 
-def _is_by_other(marks: Marks, cell: object) -> bool:
-    """True for text that is a number by the other mark only."""
+def _needs_other_mark(marks: Marks, cell: object) -> bool:
+    """True for text that is a number only with the other decimal mark."""
     if not isinstance(cell, str) or not is_number_by_either(cell):
         return False
     return math.isnan(number_of(cell, marks, strict=True)) and not math.isnan(
