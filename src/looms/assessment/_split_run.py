@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
 from looms._typing import Array
-from looms.assessment._scoring import all_scores, judges_order
+from looms.assessment._scoring import judges_order, score_all
 from looms.estimators._classifier import Classifier
 from looms.estimators._metrics import Scorer, StandIn, own_name, scorer_takes_weights
 from looms.fitted._scores import decided

@@ -81,9 +81,9 @@ class Fitted:
         self.steps, self.last = parts_of(model)
         first = self.steps[0][1] if self.steps else None
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
-        self.unlike = None if self.table is None else Unlike(self.table)
+        self.unlike = None if self.table is None else UnseenValues(self.table)
         self.known: Any = getattr(self.last, "X_fit_", None)
-        self.classes = as_written(getattr(self.last, "classes_", np.empty(0)))
+        self.classes = written_labels(getattr(self.last, "classes_", np.empty(0)))
         self.is_classifier = metadata["task"] == "classification"
 
     @property

@@ -222,7 +222,7 @@ def _fitted_subject(saved: Fitted, path: Path) -> Subject:
     model = kernel_model(saved.model)
     fitted = model.fitted_
     rows = fitted.rows.train
-    y = as_written(fitted.outcome.classes)[class_indices(fitted.loo.y)][rows]
+    y = written_labels(fitted.outcome.classes)[class_indices(fitted.loo.y)][rows]
     numbers, groups = saved.rows[rows], None
     if model.units_.grouped:  # labels are not in the file
         _, first, group = np.unique(

@@ -267,7 +267,7 @@ def export(
             "into the target; fit it with --target-transform none, or use looms predict"
         )
     to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
-    with as_messages(prefix=f"{model}: "):
+    with catch_messages(prefix=f"{model}: "):
         fitted = saved.own()
         register_converters()
         options = {"zipmap": False} if saved.is_classifier else {}

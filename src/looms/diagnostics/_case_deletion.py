@@ -292,7 +292,7 @@ def case_deletion(
     by_group = groups is not None or fitted.units.grouped
     if by_group:
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
-        unit, labels = "group", as_they_are(each)[first]
+        unit, labels = "group", label_array(each)[first]
     train = fitted.rows.train
     present, first = np.unique(group[train], return_index=True)
     m, paired = len(present), len(train) <= MOST_PAIRED

@@ -12,7 +12,7 @@ from looms._classes import class_indices
 from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms._words import with_error
+from looms._words import estimate_text
 from looms.blocks import RowBlocks
 from looms.diagnostics._problem import model_without_rows
 from looms.fitted._fitted import Fitted

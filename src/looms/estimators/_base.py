@@ -16,7 +16,7 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
-from looms.dask._blocks import in_blocks
+from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._targets import as_targets
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights

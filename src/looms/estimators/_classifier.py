@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._checks import check_flag
 from looms._classes import class_indices, class_targets
 from looms._typing import AnyArray, Array
-from looms.calibration._calibrators import Calibrator, as_calibration, class_probabilities
+from looms.calibration._calibrators import Calibrator, calibration_function, class_probabilities
 from looms.conformal._jackknife import required_rank
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks

@@ -13,7 +13,7 @@ from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from looms._checks import some_of
+from looms._checks import take_rows
 from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.blocks import rows_in_memory
@@ -183,7 +183,7 @@ def _model_without(
             rows_at(X, rest, pairwise),
             y[rest],
             sample_weight=weight,
-            groups=some_of(groups, rest),
+            groups=take_rows(groups, rest),
         )
     fitted: Fitted = tuned.fitted_
     return replace(fitted, table=None, recipe=None)

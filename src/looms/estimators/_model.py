@@ -20,7 +20,7 @@ from looms._checks import check_count, check_flag
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.dask._blocks import in_blocks
+from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._base import checked_sample_weight, validated
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._fit_routing import model_takes_weights
@@ -573,7 +573,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 "of rows: fit it anew to all rows with their groups."
             )
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
-        X, y, sample_weight = in_blocks(self._readable(X), y, sample_weight)
+        X, y, sample_weight = blocks_and_arrays(self._readable(X), y, sample_weight)
         X = rows_in_memory(X)
         if _num_samples(X) == 0:
             return self.without([], certify)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
 from looms._typing import Array, Matrix
-from looms.dask._blocks import in_blocks
+from looms.dask._blocks import blocks_and_arrays
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._known_targets import KnownTargets

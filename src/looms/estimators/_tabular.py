@@ -13,7 +13,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import as_table, check_known, one_or_many, without_index
+from looms._checks import check_known, drop_index, ensure_list, readable_table
 from looms._classes import class_indices
 from looms._threads import openmp_threads
 from looms._typing import Array, Matrix
@@ -53,8 +53,7 @@ from looms.tables._preprocessor import (
     serious_remarks,
 )
 from looms.tables._remarks import remark_on_time, sentence
-from looms.tables._telltales import telltales
-from looms.tables._unlike import Unlike
+from looms.tables._unseen import UnseenValues
 
 #: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
 #: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
@@ -106,7 +105,7 @@ class Tabular(Model):
 
     @property
     def _candidates(self) -> list[Any]:
-        given = list(AUTO_KERNELS) if self._is_auto else one_or_many(self.candidates)
+        given = list(AUTO_KERNELS) if self._is_auto else ensure_list(self.candidates)
         return [one if is_estimator(one) else self._model(one) for one in given]
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
@@ -149,7 +148,7 @@ class Tabular(Model):
 
     def _check_parameters(self) -> None:
         several = isinstance(self.candidates, (str, list, tuple)) and self.candidates
-        given = one_or_many(self.candidates)
+        given = ensure_list(self.candidates)
         wrong = [one for one in given if not _is_candidate(one)] if several else [self.candidates]
         if wrong:
             raise ValueError(
@@ -227,7 +226,7 @@ class Tabular(Model):
         y, sources = self.held_out_.y[has_weight], columns.columns_.tolist()
         y, gaps = class_indices(y) if classes else y, places_of_gaps(columns)
         X = matrix if has_weight.all() else matrix[has_weight]
-        warn_of_telltales(telltales(sources, gaps, X, y, classes))
+        warn_of_leakage(leaking_columns(sources, gaps, X, y, classes))
         units = self.fitted_.units_of_fit
         if units.windows and not (issparse(X) or columns.kinds):
             remark = remark_on_time(sources, X, units.once.tested_by)
@@ -259,32 +258,32 @@ class Tabular(Model):
         return model
 
     def _readable(self, X: Any) -> Any:
-        return as_table(X)
+        return readable_table(X)
 
     def _checked_table(self, X: Any) -> Any:
         """Rows as models of tables take them; ColumnsWarning of values that no training row has."""
-        table = as_table(X)
+        table = readable_table(X)
         if _num_samples(table) == 0:
             raise ValueError("X has no rows (0 samples) to predict.")
         if isinstance(self.fitted_.columns, TablePreprocessor):
-            unlike = Unlike(self.fitted_.columns)
+            unlike = UnseenValues(self.fitted_.columns)
             unlike.count(table)
-            warn_of_unlike(unlike)
+            warn_of_unseen_values(unlike)
         return table
 
     def _matrix(self, X: Any) -> Matrix | RowBlocks:
         """Rows as the members take them; ColumnsWarning of values that no row of the fit has."""
         check_is_fitted(self)
-        table, columns = as_table(X), self.fitted_.columns
+        table, columns = readable_table(X), self.fitted_.columns
         if _num_samples(table) == 0:
             raise ValueError("X has no rows (0 samples) to predict.")
         if columns is None:
             return super()._matrix(table)
         if not isinstance(columns, TablePreprocessor):
             return prepared(columns, table)
-        unlike = Unlike(columns)
+        unlike = UnseenValues(columns)
         matrix = unlike.add(table)
-        warn_of_unlike(unlike)
+        warn_of_unseen_values(unlike)
         return matrix
 
 

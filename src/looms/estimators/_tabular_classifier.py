@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from looms._checks import as_table
+from looms._checks import readable_table
 from looms._typing import Array, Matrix
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._classifier import Classifier
@@ -187,7 +187,7 @@ class TabularClassifier(Classifier, Tabular):
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began, table = time.perf_counter(), as_table(X)
+        began, table = time.perf_counter(), readable_table(X)
         columns, matrix, y, options = self._fit_columns(table, y, sample_weight, groups)
         matrix, labels, weight = self._validated(matrix, np.asarray(y), options["sample_weight"])
         given = None if sample_weight is None else weight

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import as_table, check_known, one_or_many
+from looms._checks import check_known, ensure_list, readable_table
 from looms._typing import Array, Matrix
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
@@ -192,7 +192,7 @@ n_features_in_, feature_names_in_
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began, table = time.perf_counter(), as_table(X)
+        began, table = time.perf_counter(), readable_table(X)
         columns, matrix, y, options = self._fit_columns(table, y, sample_weight, groups)
         values = _numbers(y)
         weight = checked_sample_weight(sample_weight, len(values))

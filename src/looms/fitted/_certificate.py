@@ -12,7 +12,7 @@ from looms import _html
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import count
-from looms.blocks import as_blocks
+from looms.blocks import blocks_of
 from looms.fitted._fitted import Fitted
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
@@ -177,7 +177,7 @@ def _of_single_rows(model: Fitted, places: AnyArray, train: AnyArray, X: Any) ->
         ]
         passes.append((model.held_out.outputs[train[places]] - kept, np.array(tested), units))
     rows = model.X if X is None else X
-    some = as_blocks(rows).rows(train[places])
+    some = blocks_of(rows).rows(train[places])
     own = model.outputs(some) - sum(member.outputs(some, None) for member in others)
     certificate = _certificate(model, rows, train, places, passes, own)
     if others:

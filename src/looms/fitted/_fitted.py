@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 from looms._classes import rounding
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import Array, Matrix
-from looms.blocks import RowBlocks, as_blocks
+from looms.blocks import RowBlocks, blocks_of
 from looms.fitted._outcome import Outcome
 from looms.fitted._rows import Rows
 from looms.held_out import HeldOut
@@ -181,7 +181,7 @@ class Fitted:
         rows = replace(rows, fit_weight=fit_weight)
         loo = np.empty(rows.targets.shape)
         if len(rest):
-            some = as_blocks(rows.X).rows(rest)
+            some = blocks_of(rows.X).rows(rest)
             loo[rest] = np.sum([member.outputs(some, rows.X) for member in members], axis=0)
         held_out = loo.copy()
         loo[train] = sum(w * fit.loo.outputs for w, fit in summed)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from looms._classes import class_factors, class_indices, with_ties
+from looms._classes import class_factors, class_indices, merge_ties
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator
 from looms.calibration._calibrators import Calibrator, class_probabilities, output_at
@@ -161,7 +161,7 @@ class Classes(Outcome):
         return cut, balanced_error_rate(*held_out, threshold=cut)
 
     def tied(self, outputs: Array, tie: float) -> Array:
-        return with_ties(outputs, tie)
+        return merge_ties(outputs, tie)
 
     def factors(self, targets: Array, weight: Array, rest: AnyArray) -> Array:
         return class_factors(class_indices(targets), weight, rest)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 from looms._classes import class_indices, tie_width
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import as_blocks, rows_in_memory
+from looms.blocks import blocks_of, rows_in_memory
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._jackknife import (
     intervals_of_ends,
@@ -50,9 +50,7 @@ class Tables(LeftOut):
     y, weight : as for `LeftOut`.
     """
 
-    def __init__(
-        self, models: Sequence[Fitted], rows: AnyArray, y: Array, weight: Array
-    ) -> None:
+    def __init__(self, models: Sequence[Fitted], rows: AnyArray, y: Array, weight: Array) -> None:
         self.models, self.rows, self.y, self.weight = models, rows, y, weight
 
     def at(self, X: Any, units: Units) -> Array:
@@ -83,7 +81,7 @@ def models_without(model: Fitted, nested: Nested | None) -> WithoutUnits:
     """
     if nested is None:
         left_out, units = model.left_out, model.units_of_intervals
-        first = as_blocks(model.X).rows(np.arange(1))
+        first = blocks_of(model.X).rows(np.arange(1))
         first = first[:, model.rows.train] if model.pairwise else first
         n = len(left_out.y)
         with blas_threads(n):
@@ -142,7 +140,7 @@ def outputs_without(model: Fitted, models: WithoutUnits, X: Any) -> Iterator[tup
         for rows in gen_batches(len(F), max(1, _NUMBERS // models.residuals.size)):
             yield rows, F[rows][:, units.own].reshape(-1, *shape)
         return
-    new = as_blocks(X[:, model.rows.train] if model.pairwise else X)
+    new = blocks_of(X[:, model.rows.train] if model.pairwise else X)
     for rows in left_out.parts(new.shape[0]):
         with blas_threads(len(left_out.y)):
             F = left_out.at(new.rows(np.arange(rows.start, rows.stop)), units)
@@ -177,7 +175,7 @@ def intervals(
     for rows, F in blocks:
         scales = {}
         if method == "scaled":
-            some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
+            some = blocks_of(X).rows(np.arange(rows.start, rows.stop))
             scales = _scales(model, some, F.shape)
         made = INTERVALS.get(method, jackknife_plus)
         ends[rows] = made(r, F, confidence_level, rounding_error=error, **scales)

@@ -97,9 +97,9 @@ def scores_held_out(
     """
     model = model.closed or model
     models, weight = model.fitted.left_out, model.held_out.sample_weight[model.has_weight]
-    outputs = (models.outputs(Units.of_numbers(each))[0] for each in (numbers, others))
-    first, second = (mean_and_error(_losses(model, each), weight)[0] for each in outputs)
-    return _as_scores(model, first, second)
+    outputs = (models.outputs(Units.of_numbers(n))[0] for n in (numbers, other_numbers))
+    first, second = (mean_and_error(_losses(model, values), weight)[0] for values in outputs)
+    return _reported_scores(model, first, second)
 
 
 def _losses(model: Model, outputs: Array) -> Array:

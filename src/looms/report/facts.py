@@ -182,7 +182,7 @@ class Facts:
         X = self.X
         fitted = self.model.rows
         if self.y is not None:
-            firsts["y"] = _first_unlike(np.asarray(self.y), self.model.fitted.rows.y)
+            firsts["y"] = _first_difference(np.asarray(self.y), self.model.fitted.rows.y)
         before = [step for _, step in parts_of(self.estimator).steps]
         # Of others fit_transform may differ from transform.
         prepares = all(isinstance(step, TablePreprocessor) for step in before)
@@ -241,7 +241,7 @@ class Facts:
     def held_steps(self) -> list[str]:
         """Names of the steps before the model whose fit included the rows that are scored."""
         whole = self.model.whole
-        anew = whole.preprocessor_ if self.model.columns_anew else None
+        fitted_anew = whole.preprocessor_ if self.model.columns_anew else None
         steps = parts_of(self.estimator).steps
         return [clean(name) for name, step in steps if step is not fitted_anew]
 

@@ -113,7 +113,7 @@ class Model:
         self.features, self.sources, self.named, self.gaps = features
         outcome, leading, selection = fitted.outcome, fitted.leading, fitted.selection
         self.classification: bool = outcome.decides
-        self.classes = [str(label) for label in as_written(outcome.classes)]
+        self.classes = [str(label) for label in written_labels(outcome.classes)]
         self.threshold: float | Array = fitted.rule.threshold
         self.held_out: HeldOut = fitted.held_out_predicted
         nested = None if evaluated is None else evaluated._nested
@@ -283,7 +283,7 @@ class Model:
     def rule(self) -> ThresholdRule | Metric:
         """Rule for the threshold of two classes; without one, that of the balanced error."""
         given = self.classes_of_fit.threshold
-        return as_rule("balanced" if isinstance(given, Real) else given)
+        return threshold_rule("balanced" if isinstance(given, Real) else given)
 
     @property
     def classes_of_fit(self) -> Classes:

@@ -316,9 +316,9 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
 
     By default those of the model; None if it has none.
     """
-    own = model.classes_of_fit.calibration
-    anew = own is not None and not model.nested  # from a calibrator that did not see the sample
-    if calibration in (None, own) and not anew:
+    given = model.classes_of_fit.calibration
+    anew = given is not None and not model.nested  # from a calibrator that did not see the sample
+    if calibration in (None, given) and not anew:
         rows, decisions = model.scores.rows, model.scores.decisions
         if decisions is None or decisions.probabilities is None:
             return None
