@@ -39,7 +39,7 @@ FLOORS = [
     {"threshold", "scores"},
     {"tables"},
     {"estimators"},
-    {"datasets", "assessment", "diagnostics"},
+    {"nonconformity", "datasets", "assessment", "diagnostics"},
     {"model_files", "report", "onnx"},
     {"cli"},
 ]

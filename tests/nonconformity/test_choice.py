@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms.conformal._bounds import dkw_bound, vc_bound
-from looms.conformal._nonconformity import (
+from looms.nonconformity._bounds import dkw_bound, vc_bound
+from looms.nonconformity._choice import (
     choose,
     conformity_counts,
     joint_p_values,
@@ -187,7 +187,7 @@ def test_joint_p_values_are_those_of_the_definition(n_models, m, n, n_classes, t
 def test_blocks_do_not_change_joint_p_values(monkeypatch):
     calibration, scores = made(4, 11, 6, 3)
     whole = joint_p_values(calibration, scores)
-    monkeypatch.setattr("looms.conformal._nonconformity._BLOCK", 100)
+    monkeypatch.setattr("looms.nonconformity._choice._BLOCK", 100)
     np.testing.assert_array_equal(joint_p_values(calibration, scores), whole)
 
 
@@ -230,9 +230,9 @@ def test_counts_over_n_would_not_cover():
     assert np.mean(counts / 50 <= 0.1) == pytest.approx(6 / 51, abs=three_errors)
 
 
-@pytest.mark.parametrize("module", ["_bounds", "_nonconformity"])
+@pytest.mark.parametrize("module", ["_bounds", "_choice"])
 def test_doctest(module):
-    result = doctest.testmod(import_module(f"looms.conformal.{module}"), extraglobs={"np": np})
+    result = doctest.testmod(import_module(f"looms.nonconformity.{module}"), extraglobs={"np": np})
     assert result.attempted > 0
     assert result.failed == 0
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,42 @@ from sklearn.svm import SVC
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
-from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.kernels import RBF
 from looms.kernels._samples import Pairs, samples_of
+from looms.nonconformity._choice import pairwise_margins
 from looms.svm._one_against_one import SVC_SIGN, Labels, pairs_of_svc, solved_pairs
 
+#: The grid of the nonconformity paper [H10 Table 2], 110 models.
+PAPER_GRID = {
+    "gamma": tuple(2.0**power for power in range(-15, 4, 2)),
+    "C": tuple(2.0**power for power in range(-5, 16, 2)),
+}
 
-def positive_values(name: str, values: Any) -> Array:
-    """The values of a parameter to try, increasing; ValueError unless they are positive."""
+
+def grid_plan(grid: Mapping[str, Any], tol: Any, n_classes: int) -> SVMGridPlan:
+    """The models with the values of "C" and "gamma" of a grid; ValueError if one is invalid."""
+    if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
+        raise ValueError(f"tol must be a positive number, got {tol!r}.")
+    if set(grid) != {"C", "gamma"}:
+        raise ValueError(
+            f"A grid of SVMs needs values of 'C' and 'gamma', got {sorted(map(str, grid))}; "
+            "for other models give a list of classifiers."
+        )
+    Cs, gammas = (_positive_values(name, grid[name]) for name in ("C", "gamma"))
+    return SVMGridPlan(gammas, Cs, float(tol), n_classes)
+
+
+def _positive_values(name: str, values: Any) -> Array:
+    """The values of a parameter to try, increasing."""
     try:
         array = np.unique(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
         array = np.empty(0)
     if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
-        raise ValueError(f"{name} must be positive numbers, one or more, got {values!r}.")
+        raise ValueError(
+            f"The values of {name} must be positive numbers, one or more, got {values!r}."
+        )
     return array
 
 
