@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,42 +31,15 @@ from looms.estimators._known_targets import KnownTargets
 from looms.estimators._targets import as_targets
 from looms.estimators._warnings import warn_of_order
 from looms.nonconformity._choice import pairwise_margins
-from looms.nonconformity._svm_grid import PAPER_GRID, SVMGrid, grid_plan
+from looms.nonconformity._svm_grid import PAPER_GRID, SVMGrid, SVMGridPlan, grid_plan
 from looms.svm import leave_one_out
 from looms.units import Units
 
 _ROWS = 1024  # of new samples at a time: every member has outputs for each of them
 
 
-class Pool(Protocol):
-    """Fitted classifiers."""
-
-    @property
-    def members(self) -> list[Any]:
-        """Parameters of each model of a grid, or the fitted estimators."""
-
-    def outputs(self, X: Any) -> list[Array]:
-        """For every member (n_samples,) for two classes, otherwise (n_samples, n_outputs)."""
-
-    def margins(self, outputs: list[Array]) -> Array:
-        """(n_members, n_samples, n_classes) margins of every label."""
-
-    def only(self, k: int) -> Pool:
-        """The pool of member ``k`` alone."""
-
-
-class PoolPlan(Protocol):
-    """Classifiers to be fitted, already checked."""
-
-    def fit(self, X: Any, labels: AnyArray, rows: AnyArray, n_jobs: int | None) -> Pool:
-        """The pool trained on some rows of samples with labels 0 to n_classes - 1."""
-
-    def fit_loo(self, X: Any, labels: AnyArray, n_jobs: int | None) -> tuple[Pool, list[Array]]:
-        """The pool trained on all rows, and the leave-one-out outputs of every member."""
-
-
 def held_out_outputs(
-    plan: PoolPlan, X: Any, labels: AnyArray, units: Units, n_jobs: int | None
+    plan: Plan, X: Any, labels: AnyArray, units: Units, n_jobs: int | None
 ) -> list[Array]:
     """Outputs of every member for each sample, trained without its unit: means over repetitions."""
     total: list[Array] = []
@@ -94,7 +67,7 @@ def is_list_of_estimators(pool: Any) -> bool:
     )
 
 
-def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
+def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> Plan:
     """Training plan for the parameter ``pool``; ValueError or TypeError if it is invalid."""
     if is_grid(pool):
         return grid_plan(PAPER_GRID if pool is None else pool, tol, len(classes))
@@ -133,6 +106,7 @@ class EstimatorPlan:
     classes: AnyArray
 
     def fit(self, X: Any, labels: AnyArray, rows: AnyArray, n_jobs: int | None) -> EstimatorPool:
+        """The pool trained on some rows of samples with labels 0 to n_classes - 1."""
         y, columns = self.classes[labels[rows]], None
         self._check_square(X)
         X = _safe_indexing(X, rows)
@@ -148,6 +122,7 @@ class EstimatorPlan:
     def fit_loo(
         self, X: Any, labels: AnyArray, n_jobs: int | None
     ) -> tuple[EstimatorPool, list[Array]]:
+        """The pool trained on all rows, and the leave-one-out outputs of every member."""
         y = self.classes[labels]
         self._check_square(X)
         fits = (delayed(_fitted_loo)(estimator, X, y) for estimator in self.estimators)
@@ -172,15 +147,18 @@ class EstimatorPool:
     columns: AnyArray | None = None
 
     def only(self, k: int) -> EstimatorPool:
+        """The pool of member ``k`` alone."""
         return replace(self, members=self.members[k : k + 1])
 
     def outputs(self, X: Any) -> list[Array]:
+        """For every member (n_samples,) for two classes, otherwise (n_samples, n_outputs)."""
         if self.columns is not None:
             X = _safe_indexing(X, self.columns, axis=1)
         with openmp_threads(_num_samples(X)):
             return [self.checked(member, member.decision_function(X)) for member in self.members]
 
     def margins(self, outputs: list[Array]) -> Array:
+        """(n_members, n_samples, n_classes) margins of every label."""
         return np.stack(
             [
                 pairwise_margins(values, self.n_classes)
@@ -204,6 +182,11 @@ class EstimatorPool:
         if not np.isfinite(values).all():
             raise ValueError(f"The decision values of {member!r} contain NaN or infinity.")
         return values
+
+
+#: Fitted classifiers, and those to be fitted, already checked.
+Pool: TypeAlias = SVMGrid | EstimatorPool
+Plan: TypeAlias = SVMGridPlan | EstimatorPlan
 
 
 def _pairwise(member: Any) -> bool:

@@ -62,11 +62,13 @@ class SVMGridPlan:
     n_classes: int
 
     def fit(self, X: Array, labels: Labels, rows: AnyArray, n_jobs: int | None) -> SVMGrid:
+        """The pool trained on some rows of samples with labels 0 to n_classes - 1."""
         X, labels = X[rows], labels[rows]
         # SVC trains outside the interpreter's lock, and all of them read one matrix.
         return self._grid(X, self._columns(self._column, X, labels, n_jobs, "threads"))
 
     def fit_loo(self, X: Array, labels: Labels, n_jobs: int | None) -> tuple[SVMGrid, list[Array]]:
+        """The pool trained on all rows, and the leave-one-out outputs of every member."""
         columns = self._columns(self._loo_column, X, labels, n_jobs, None)
         outputs = [values for *_, column in columns for values in column]
         return self._grid(X, [models for *models, _ in columns]), outputs
@@ -148,9 +150,11 @@ class SVMGrid:
 
     @property
     def members(self) -> list[dict[str, float]]:
+        """The "C" and "gamma" of each model."""
         return [{"C": float(C), "gamma": float(gamma)} for gamma in self.gammas for C in self.Cs]
 
     def only(self, k: int) -> SVMGrid:
+        """The pool of member ``k`` alone."""
         g, c = divmod(k, len(self.Cs))
         return replace(
             self,
@@ -161,6 +165,7 @@ class SVMGrid:
         )
 
     def outputs(self, X: Array) -> list[Array]:
+        """For every member (n_samples,) for two classes, otherwise (n_samples, n_outputs)."""
         pairs = Pairs(*samples_of(X, self.X))
         _, n_Cs, n_fit, n_pairs = self.coef.shape
         outputs = []
@@ -173,6 +178,7 @@ class SVMGrid:
         return outputs
 
     def margins(self, outputs: list[Array]) -> Array:
+        """(n_members, n_samples, n_classes) margins of every label."""
         stacked = np.stack(outputs)
         if self.n_classes == 2:
             return class_margins(stacked[..., None])
