@@ -29,8 +29,12 @@ from looms.nonconformity._choice import (
     p_values,
     within_standard_errors,
 )
-from looms.nonconformity._pool import PooledClassifier, held_out_outputs, pool_plan
-from looms.nonconformity._validation import check_classes_have_two, split_rows
+from looms.nonconformity._pool import PooledClassifier, pool_plan
+from looms.nonconformity._validation import (
+    check_classes_have_two,
+    held_out_outputs,
+    split_rows,
+)
 from looms.scores import Scores
 from looms.selection._decisions import Decisions
 from looms.units import Units

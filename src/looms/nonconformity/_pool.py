@@ -33,23 +33,8 @@ from looms.estimators._warnings import warn_of_order
 from looms.nonconformity._choice import pairwise_margins
 from looms.nonconformity._svm_grid import PAPER_GRID, SVMGrid, SVMGridPlan, grid_plan
 from looms.svm import leave_one_out
-from looms.units import Units
 
 _ROWS = 1024  # of new samples at a time: every member has outputs for each of them
-
-
-def held_out_outputs(
-    plan: Plan, X: Any, labels: AnyArray, units: Units, n_jobs: int | None
-) -> list[Array]:
-    """Outputs of every member for each sample, trained without its unit: means over repetitions."""
-    total: list[Array] = []
-    for rows in units:
-        pool = plan.fit(X, labels, np.delete(np.arange(len(labels)), rows), n_jobs)
-        for k, values in enumerate(pool.outputs(_safe_indexing(X, rows))):
-            if k == len(total):
-                total.append(np.zeros((len(labels), *values.shape[1:])))
-            total[k][rows] += values / len(units.number)
-    return total
 
 
 def is_grid(pool: Any) -> bool:
