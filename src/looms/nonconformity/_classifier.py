@@ -276,28 +276,26 @@ class NonconformityClassifier(PooledClassifier):
             Standard errors are over draws of the validation samples. Predictions are ±1.
         """
         check_is_fitted(self, "pool_")
-        labels, taken = self._validation_labels, self._labels_by_others
-        y = self.classes_[labels]
-        scorers = scorers_of(scoring, self, y)
-        n, k, one = len(self.validation_), len(self.classes_), np.ones(len(labels))
-        wrong = 1.0 * (taken != labels)
-        pairs = class_scores(labels, wrong, (np.nan, np.nan * one), one)
-        held_out = HeldOut(class_targets(labels, k), class_targets(taken, k))
+        labels, predicted = self._validation_labels, self._labels_by_others
+        scorers = scorers_of(scoring, self, self.classes_[labels])
+        n_classes, weight = len(self.classes_), np.ones(len(labels))
+        wrong = 1.0 * (predicted != labels)
+        pairs = class_scores(labels, wrong, (np.nan, np.nan * weight), weight)
+        held_out = HeldOut(class_targets(labels, n_classes), class_targets(predicted, n_classes))
         scores = Scores(
             {name: pairs[name] for name in ("accuracy", "balanced_accuracy")},
             "validation samples, each by models selected on the others",
             False,
             held_out,
-            np.arange(n),
-            Decisions(held_out.outputs, taken, wrong, None, None),
+            np.arange(len(labels)),
+            Decisions(held_out.outputs, predicted, wrong, None, None),
             None,
         )
         return judged(scores, scorers, self.classes_)
 
     def _check_parameters(self) -> None:
-        choices = {"measure": ("margin", "neighbors"), "ties": ("vote", "random")}
-        for name, known in choices.items():
-            check_known(getattr(self, name), name, known)
+        check_known(self.measure, "measure", ("margin", "neighbors"))
+        check_known(self.ties, "ties", ("vote", "random"))
         kind = str(self.validation)
         if kind not in ("split", "loo") and NUMBER_OF_FOLDS.fullmatch(kind) is None:
             raise ValueError(

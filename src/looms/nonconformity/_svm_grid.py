@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -65,27 +65,20 @@ class SVMGridPlan:
         """The pool trained on some rows of samples with labels 0 to n_classes - 1."""
         X, labels = X[rows], labels[rows]
         # SVC trains outside the interpreter's lock, and all of them read one matrix.
-        return self._grid(X, self._columns(self._column, X, labels, n_jobs, "threads"))
+        run = Parallel(n_jobs=n_jobs, prefer="threads")
+        return self._grid(X, self._columns(self._column, X, labels, run))
 
     def fit_loo(self, X: Array, labels: Labels, n_jobs: int | None) -> tuple[SVMGrid, list[Array]]:
         """The pool trained on all rows, and the leave-one-out outputs of every member."""
-        columns = self._columns(self._loo_column, X, labels, n_jobs, None)
+        columns = self._columns(self._loo_column, X, labels, Parallel(n_jobs=n_jobs))
         outputs = [values for *_, column in columns for values in column]
         return self._grid(X, [models for *models, _ in columns]), outputs
 
-    def _columns(
-        self,
-        column: Callable[..., Any],
-        X: Array,
-        labels: Labels,
-        n_jobs: int | None,
-        prefer: str | None,
-    ) -> list[Any]:
+    def _columns(self, column: Any, X: Array, labels: Labels, run: Parallel) -> list[Any]:
         samples, _ = samples_of(X, None)
         distances = Pairs(samples, samples).squared_distances
         pairs = Pairs(samples, samples, squared_distances=distances)  # the same for all gammas
-        parallel = Parallel(n_jobs=n_jobs, prefer=prefer)
-        return list(parallel(delayed(column)(pairs, labels, gamma) for gamma in self.gammas))
+        return list(run(delayed(column)(pairs, labels, gamma) for gamma in self.gammas))
 
     def _grid(self, X: Array, columns: list[Any]) -> SVMGrid:
         coef, intercept = (np.stack(parts) for parts in zip(*columns, strict=True))
