@@ -29,7 +29,7 @@ from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import fit_sigmoid
-from looms.diagnostics._problem import Problem, last_step
+from looms.diagnostics._problem import GivenMembers, Problem, last_step
 from looms.svm._one_against_one import class_log_probabilities
 from looms.svm._svc import kernel_matrix
 
@@ -201,7 +201,8 @@ def predict(problem: Problem, estimator: Any, X: Any) -> AnyArray:
 def check_likelihood(problem: Problem) -> None:
     """ValueError unless the model has probabilities, or decision values to make them of."""
     estimator = problem.estimator
-    name = type(last_step(estimator)).__name__
+    model = last_step(estimator)
+    name = "The model" if isinstance(model, GivenMembers) else type(model).__name__
     if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
         raise ValueError(
             f"{name} has neither decision_function nor predict_proba, so it has no deviance; "
