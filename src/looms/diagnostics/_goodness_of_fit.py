@@ -157,11 +157,9 @@ def goodness_of_fit(
         population = np.eye(len(problem.classes))[labels]
     task = partial(_replicate, problem, log_p, population, resampling)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
-    replicates = in_parallel(task, seeds, n_jobs, progress)
-    return GoodnessOfFit(
-        *(observed, apparent, *np.array(replicates).T, level),
-        *(resampling, problem.preprocessing, problem.by_kernels),
-    )
+    bootstrapped, optimism = np.array(in_parallel(task, seeds, n_jobs, progress)).T
+    of_problem = problem.preprocessing, problem.by_kernels
+    return GoodnessOfFit(observed, apparent, bootstrapped, optimism, level, resampling, *of_problem)
 
 
 def left_out_likelihood(problem: Problem) -> Likelihood:
