@@ -8,7 +8,7 @@ import numpy as np
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.estimators._ensemble import PooledClassifier, pool_plan
+from looms.nonconformity._pool import PooledClassifier, pool_plan
 
 
 class LargestMarginClassifier(PooledClassifier):

@@ -56,7 +56,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from looms import NonconformityClassifier
-from looms.conformal._nonconformity import choose, conformity_counts, within_standard_errors
+from looms.nonconformity._choice import choose, conformity_counts, within_standard_errors
 from papers.largest_margin import LargestMarginClassifier
 
 GRID = {"C": 2.0 ** np.arange(-5, 16, 2), "gamma": 2.0 ** np.arange(-15, 4, 2)}

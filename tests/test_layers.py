@@ -40,7 +40,7 @@ FLOORS = [
     {"tables"},
     {"fitted"},
     {"estimators"},
-    {"datasets", "assessment", "diagnostics"},
+    {"nonconformity", "datasets", "assessment", "diagnostics"},
     {"model_files", "report", "onnx"},
     {"cli"},
 ]

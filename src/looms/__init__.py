@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from looms import kernels as kernels
     from looms import lssvm as lssvm
     from looms import model_files as model_files
+    from looms import nonconformity as nonconformity
     from looms import onnx as onnx
     from looms import optimize as optimize
     from looms import report as report
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
         Intervals,
         KernelClassifier,
         KernelRegressor,
-        NonconformityClassifier,
         OneClassWarning,
         ScalesWarning,
         Search,
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from looms.held_out import HeldOut
     from looms.model_files import load
+    from looms.nonconformity import NonconformityClassifier
     from looms.report.check import check
     from looms.scores import Scores
 
@@ -85,6 +86,7 @@ __all__ = [
 #: Modules of the names that are not in `looms.estimators`.
 _HOMES = {
     "HeldOut": "held_out",
+    "NonconformityClassifier": "nonconformity",
     "Scores": "scores",
     "__version__": "_version",
     "assess": "assessment",

@@ -191,8 +191,8 @@ def test_a_verdict_within_the_monte_carlo_error_is_none(n, reached, verdict):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_bootstrap": 0}, "n_bootstrap must be a positive whole number"),
-        ({"n_bootstrap": 9.5}, "n_bootstrap must be a positive whole number"),
+        ({"n_bootstrap": 0}, "n_bootstrap must be a positive integer"),
+        ({"n_bootstrap": 9.5}, "n_bootstrap must be a positive integer"),
         ({"n_bootstrap": 18}, "18 replicates cannot reach level 0.05: take n_bootstrap=19"),
         ({"n_bootstrap": 98, "alpha": 0.01}, "take n_bootstrap=99 or more"),
         ({"n_bootstrap": 1, "alpha": 1 / 3}, "take n_bootstrap=2 or more"),

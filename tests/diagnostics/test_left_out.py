@@ -335,6 +335,8 @@ def test_bad_estimators():
         excess_error(LinearRegression(), X, y)
     with pytest.raises(ValueError, match=r"2.* classes|two classes"):
         deviance(RidgeClassifier(), *sample(k=3))
+    with pytest.raises(ValueError, match="The model has no predict_proba"):
+        deviance(KernelClassifier(mu=0.1, calibration=None), *sample(k=3))
     with pytest.raises(ValueError, match="Unknown preprocessing"):
         deviance(SVC(), X, y, preprocessing="never")
     with pytest.raises(ValueError, match="refit=True"):

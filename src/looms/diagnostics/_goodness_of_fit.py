@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import binomtest
 from sklearn.utils import check_random_state
 
-from looms._checks import check_known, check_share
+from looms._checks import check_count, check_known, check_share
 from looms._optional import require
 from looms._threads import openmp_threads
 from looms._typing import Array
@@ -130,8 +129,7 @@ def goodness_of_fit(
     (99, True)
     """
     check_share(alpha, "alpha")
-    if not isinstance(n_bootstrap, Integral) or int(n_bootstrap) < 1:
-        raise ValueError(f"n_bootstrap must be a positive whole number, got {n_bootstrap!r}.")
+    check_count(n_bootstrap, "n_bootstrap")
     level, total = float(alpha), int(n_bootstrap)
     least = least_replicates(level)
     if total < least:
@@ -159,11 +157,9 @@ def goodness_of_fit(
         population = np.eye(len(problem.classes))[labels]
     task = partial(_replicate, problem, log_p, population, resampling)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
-    replicates = in_parallel(task, seeds, n_jobs, progress)
-    return GoodnessOfFit(
-        *(observed, apparent, *np.array(replicates).T, level),
-        *(resampling, problem.preprocessing, problem.by_kernels),
-    )
+    bootstrapped, optimism = np.array(in_parallel(task, seeds, n_jobs, progress)).T
+    of_problem = problem.preprocessing, problem.by_kernels
+    return GoodnessOfFit(observed, apparent, bootstrapped, optimism, level, resampling, *of_problem)
 
 
 def left_out_likelihood(problem: Problem) -> Likelihood:

@@ -265,10 +265,10 @@ def models_without(
         outputs = estimator.decision_function(problem.X)
         own = left_out.outputs(units)[0].reshape(outputs.shape)
         if likelihood and len(classes) == 2:
-            everywhere = np.empty((units.n_units, len(group)))
+            rows, place = np.empty((units.n_units, len(group))), np.empty(units.n_units, dtype=int)
+            place[units.number[0]] = group
             for ids, F in left_out.everywhere(units):
-                everywhere[ids] = F[:, :, 0]
-            rows = everywhere[units.number[0, np.unique(group, return_index=True)[1]]]
+                rows[place[ids]] = F[:, :, 0]
         elif likelihood:
             terms = by_refits(problem, True, group, n_jobs, progress)[2]
     else:

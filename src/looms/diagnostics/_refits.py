@@ -10,14 +10,13 @@ import copy
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -29,7 +28,7 @@ from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import fit_sigmoid
-from looms.diagnostics._problem import Problem, last_step
+from looms.diagnostics._problem import GivenMembers, Problem, last_step
 from looms.svm._one_against_one import class_log_probabilities
 from looms.svm._svc import kernel_matrix
 
@@ -118,16 +117,14 @@ def in_parallel(
 
     Every warning is issued once, with the number of cases that issued it.
     """
-    several, total = effective_n_jobs(n_jobs) > 1, len(cases)
     results: list[Result] = []
-    times = Counter[tuple[type[Warning], str]]()
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    with one_blas_thread():
-        for result, caught in parallel(delayed(_recorded)(task, case, several) for case in cases):
-            results.append(result)
-            times.update(caught)
-            if progress is not None:
-                progress(len(results), total)
+    total, times = len(cases), Counter[tuple[type[Warning], str]]()
+    run = Parallel(n_jobs=n_jobs, return_as="generator")
+    for result, caught in run(delayed(_recorded)(task, case) for case in cases):
+        results.append(result)
+        times.update(caught)
+        if progress is not None:
+            progress(len(results), total)
     for (category, message), count in times.items():
         of = "" if count == 1 == total else f" (in {count} of {total} refits)"
         warnings.warn(message + of, category, stacklevel=4)
@@ -135,14 +132,10 @@ def in_parallel(
 
 
 def _recorded(
-    task: Callable[[int], Result], case: int, capped: bool
+    task: Callable[[int], Result], case: int
 ) -> tuple[Result, set[tuple[type[Warning], str]]]:
-    """The result of a task and its warnings; if `capped` with one BLAS thread, for many workers.
-
-    OpenMP has one thread, for many refits.
-    """
-    limit = one_blas_thread() if capped else nullcontext()
-    with recorded_warnings() as recorded, limit, openmp_threads(0):
+    """The result of a task and its warnings; BLAS and OpenMP have one thread, for many refits."""
+    with recorded_warnings() as recorded, one_blas_thread(), openmp_threads(0):
         result = task(case)
     return result, {(type(warning), str(warning)) for warning in recorded}
 
@@ -201,7 +194,8 @@ def predict(problem: Problem, estimator: Any, X: Any) -> AnyArray:
 def check_likelihood(problem: Problem) -> None:
     """ValueError unless the model has probabilities, or decision values to make them of."""
     estimator = problem.estimator
-    name = type(last_step(estimator)).__name__
+    model = last_step(estimator)
+    name = "The model" if isinstance(model, GivenMembers) else type(model).__name__
     if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
         raise ValueError(
             f"{name} has neither decision_function nor predict_proba, so it has no deviance; "

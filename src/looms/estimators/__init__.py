@@ -4,7 +4,6 @@ from looms.estimators._in_pipelines import kernel_model, predict_interval, predi
 from looms.estimators._intervals import Intervals
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
-from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._prevalence import at_prevalence
 from looms.estimators._search import Search
 from looms.estimators._tabular_classifier import TabularClassifier
@@ -24,7 +23,6 @@ __all__ = [
     "Intervals",
     "KernelClassifier",
     "KernelRegressor",
-    "NonconformityClassifier",
     "OneClassWarning",
     "ScalesWarning",
     "Search",

@@ -262,7 +262,6 @@ def scored(model: Any) -> None:
         return
     n_classes = _classes(model)
     pool = model._pool
-    require(type(pool).__name__ in ("SVMGrid", "EstimatorPool"), "the pool is not a pool")
     require(pool.n_classes == n_classes, f"the pool is not of {n_classes} classes")
     if hasattr(pool, "X"):
         require(pool.X.shape[1] == model.n_features_in_, f"the pool has shape {pool.X.shape}")

@@ -51,10 +51,8 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.calibration._beta.Beta": models.beta,
     "looms.estimators._kernel_classifier.KernelClassifier": models.model,
     "looms.estimators._kernel_regressor.KernelRegressor": models.model,
-    "looms.estimators._nonconformity.NonconformityClassifier": models.scored,
     "looms.estimators._tabular_classifier.TabularClassifier": models.model,
     "looms.estimators._tabular_regressor.TabularRegressor": models.model,
-    "looms.estimators._svm_grid.SVMGrid": models.grid,
     "looms.estimators._trees.BoostedTreesClassifier": models.trees,
     "looms.estimators._trees.BoostedTreesRegressor": models.trees,
     "looms.fitted._certificate.Certificate": models.certificate,
@@ -67,6 +65,8 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.kernels._mapped.Normalized": models.composite,
     "looms.kernels._mapped.Ranked": models.composite,
     "looms.kernels._mapped.Weighted": models.composite,
+    "looms.nonconformity._classifier.NonconformityClassifier": models.scored,
+    "looms.nonconformity._svm_grid.SVMGrid": models.grid,
     "looms.selection._decisions.Decisions": models.decisions,
     "looms.scores.Scores": models.scores,
     "looms.selection._nested.Nested": models.nested,
@@ -84,9 +84,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
 }
 #: Other types, by module.
 _OTHERS = {
-    "looms.conformal._nonconformity": "Neighbors",
     "looms.criteria._differentiable": "CrossEntropy Hinge PRESS SmoothedError SquaredHinge WMW",
-    "looms.estimators._ensemble": "EstimatorPool",
     "looms.estimators._estimator_member": "EstimatorMember",
     "looms.estimators._prevalence": "PrevalenceClassifier",
     "looms.estimators._search": "Search",
@@ -101,6 +99,8 @@ _OTHERS = {
     "looms.kernels._names": "Precomputed",
     "looms.kernels._stationary": "ARD Matern MaternARD PowerExponential PowerExponentialARD RBF",
     "looms.lssvm.fit": "KernelMember LandmarkMember",
+    "looms.nonconformity._choice": "Neighbors",
+    "looms.nonconformity._pool": "EstimatorPool",
     "looms.optimize._search": "Point Search",
     "looms.selection._candidates": "Candidate",
     "looms.selection._decisions": "Rule",

@@ -15,8 +15,11 @@ from looms._checks import check_count, check_flag, check_known, check_share
 from looms._classes import class_targets
 from looms._scores import class_scores
 from looms._typing import AnyArray, Array
-from looms.conformal._bounds import dkw_bound, vc_bound
-from looms.conformal._nonconformity import (
+from looms.estimators._metrics import judged, scorers_of
+from looms.folds import NUMBER_OF_FOLDS
+from looms.held_out import HeldOut
+from looms.nonconformity._bounds import dkw_bound, vc_bound
+from looms.nonconformity._choice import (
     Neighbors,
     NonconformityChoice,
     choose,
@@ -26,13 +29,15 @@ from looms.conformal._nonconformity import (
     p_values,
     within_standard_errors,
 )
-from looms.estimators._ensemble import PooledClassifier, held_out_outputs, pool_plan
-from looms.estimators._metrics import judged, scorers_of
-from looms.estimators._validation_split import check_classes_have_two, split_rows
-from looms.folds import NUMBER_OF_FOLDS, fold_numbers
-from looms.held_out import HeldOut
+from looms.nonconformity._pool import PooledClassifier, pool_plan
+from looms.nonconformity._validation import (
+    check_classes_have_two,
+    held_out_outputs,
+    split_rows,
+)
 from looms.scores import Scores
 from looms.selection._decisions import Decisions
+from looms.units import Units
 
 
 class NonconformityClassifier(PooledClassifier):
@@ -216,21 +221,19 @@ class NonconformityClassifier(PooledClassifier):
         check_classes_have_two(classes, labels)
         plan = pool_plan(self.pool, classes, self.tol)
         split_seed, tie_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        held_out = self.validation == "split"
+        held_out, seed = self.validation == "split", int(split_seed)
+        train = rows = np.arange(len(labels))
         if held_out:
             size, stratify = self.validation_size, self.stratify
-            train, rows = split_rows(classes, labels, size, stratify, int(split_seed))
+            train, rows = split_rows(classes, labels, size, stratify, seed)
             pool = plan.fit(X, labels, train, self.n_jobs)
             outputs = pool.outputs(_safe_indexing(X, rows))
+        elif self.validation == "loo":
+            pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
         else:
-            train = rows = np.arange(len(labels))
-            if self.validation == "loo":
-                pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
-            else:
-                cv, seed = self.validation, int(split_seed)
-                folds = np.asarray(fold_numbers(cv, labels, classes=True, random_state=seed))
-                outputs = held_out_outputs(plan, X, labels, folds, self.n_jobs)
-                pool = plan.fit(X, labels, rows, self.n_jobs)
+            units = Units.of(self.validation, labels, classes=True, random_state=seed)
+            outputs = held_out_outputs(plan, X, labels, units, self.n_jobs)
+            pool = plan.fit(X, labels, rows, self.n_jobs)
         neighbors = None
         if self.measure == "neighbors":
             reference = pool.outputs(_safe_indexing(X, train)) if held_out else outputs
@@ -273,28 +276,26 @@ class NonconformityClassifier(PooledClassifier):
             Standard errors are over draws of the validation samples. Predictions are ±1.
         """
         check_is_fitted(self, "pool_")
-        labels, taken = self._validation_labels, self._labels_by_others
-        y = self.classes_[labels]
-        scorers = scorers_of(scoring, self, y)
-        n, k, one = len(self.validation_), len(self.classes_), np.ones(len(labels))
-        wrong = 1.0 * (taken != labels)
-        pairs = class_scores(labels, wrong, (np.nan, np.nan * one), one)
-        held_out = HeldOut(class_targets(labels, k), class_targets(taken, k))
+        labels, predicted = self._validation_labels, self._labels_by_others
+        scorers = scorers_of(scoring, self, self.classes_[labels])
+        n_classes, weight = len(self.classes_), np.ones(len(labels))
+        wrong = 1.0 * (predicted != labels)
+        pairs = class_scores(labels, wrong, (np.nan, np.nan * weight), weight)
+        held_out = HeldOut(class_targets(labels, n_classes), class_targets(predicted, n_classes))
         scores = Scores(
             {name: pairs[name] for name in ("accuracy", "balanced_accuracy")},
             "validation samples, each by models selected on the others",
             False,
             held_out,
-            np.arange(n),
-            Decisions(held_out.outputs, taken, wrong, None, None),
+            np.arange(len(labels)),
+            Decisions(held_out.outputs, predicted, wrong, None, None),
             None,
         )
         return judged(scores, scorers, self.classes_)
 
     def _check_parameters(self) -> None:
-        choices = {"measure": ("margin", "neighbors"), "ties": ("vote", "random")}
-        for name, known in choices.items():
-            check_known(getattr(self, name), name, known)
+        check_known(self.measure, "measure", ("margin", "neighbors"))
+        check_known(self.ties, "ties", ("vote", "random"))
         kind = str(self.validation)
         if kind not in ("split", "loo") and NUMBER_OF_FOLDS.fullmatch(kind) is None:
             raise ValueError(
@@ -348,7 +349,7 @@ class NonconformityClassifier(PooledClassifier):
         Raises
         ------
         ValueError
-            For ``validation="loo"``, whose margins are not independent.
+            For folds or ``validation="loo"``, whose margins are not independent.
         """
         check_is_fitted(self, "pool_")
         check_share(delta, "delta")
@@ -419,17 +420,12 @@ class NonconformityClassifier(PooledClassifier):
         sets : ndarray of bool of shape (n_samples, n_classes)
             Columns as in ``classes_``. A set may be empty.
         """
-        if not (isinstance(confidence_level, Real) and 0 < float(confidence_level) < 1):
-            raise ValueError(
-                f"confidence_level must lie between 0 and 1, got {confidence_level!r}; "
-                "epsilon is 1 minus it."
-            )
+        check_share(confidence_level, "confidence_level")
         check_flag("class_conditional", class_conditional)
         check_is_fitted(self, "pool_")
         p = self._p_values(X, self._validation_labels if class_conditional else None)
-        return np.asarray(
-            p > 1.0 - float(confidence_level) + 1e-12
-        )  # 1 - 0.9 is a little under 0.1
+        # Plus a little, since 1 - 0.9 is a little under 0.1.
+        return np.asarray(p > 1.0 - float(confidence_level) + 1e-12)
 
     def _scores(self, X: Any, model: int | None = None) -> Iterator[Array]:
         """Conformity (n_models, n_rows, n_classes) of every label, block by block of rows."""

@@ -1,4 +1,4 @@
-"""Split of rows into training and validation rows."""
+"""Validation: rows that are split off, and outputs of rows that are held out in folds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
 
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Array
+from looms.nonconformity._pool import Plan
+from looms.units import Units
 
 LARGEST_VALIDATION = 50
 
@@ -37,6 +40,20 @@ def split_rows(
             f"{classes[labels[validation[:1]]].tolist()[0]!r}. {remedy}"
         )
     return np.sort(train), np.sort(validation)
+
+
+def held_out_outputs(
+    plan: Plan, X: Any, labels: AnyArray, units: Units, n_jobs: int | None
+) -> list[Array]:
+    """Outputs of every member for each sample, trained without its unit: means over repetitions."""
+    total: list[Array] = []
+    for rows in units:
+        pool = plan.fit(X, labels, np.delete(np.arange(len(labels)), rows), n_jobs)
+        for k, values in enumerate(pool.outputs(_safe_indexing(X, rows))):
+            if k == len(total):
+                total.append(np.zeros((len(labels), *values.shape[1:])))
+            total[k][rows] += values / len(units.number)
+    return total
 
 
 def check_classes_have_two(classes: AnyArray, labels: AnyArray) -> None:

@@ -55,8 +55,6 @@ def neighbor_scores(
     outputs: Array,
     reference: Array,
     labels: AnyArray,
-    n_classes: int,
-    *,
     n_neighbors: int = 1,
     own: AnyArray | None = None,
 ) -> Array:
@@ -74,7 +72,6 @@ def neighbor_scores(
     outputs : (n_samples,) or (n_samples, n_outputs) outputs of one model.
     reference : (n_reference,) or (n_reference, n_outputs) outputs of samples with known labels.
     labels : (n_reference,) their labels, 0 to n_classes - 1, all of which occur.
-    n_classes : number of classes.
     n_neighbors : number of neighbors to average over, or all of a label if it has fewer.
     own : (n_samples,) row of each sample in ``reference``, as a sample is not its own
         neighbor; None if no sample is in there.
@@ -86,12 +83,12 @@ def neighbor_scores(
     Examples
     --------
     >>> reference, labels = np.array([-1.0, 1.0, 2.0]), np.array([0, 1, 1])
-    >>> neighbor_scores(np.array([1.0, -0.5]), reference, labels, 2)
+    >>> neighbor_scores(np.array([1.0, -0.5]), reference, labels)
     array([[-1. ,  1. ],
            [ 0.5, -0.5]])
     """
     outputs, reference = (a[:, None] if a.ndim == 1 else a for a in (outputs, reference))
-    distances = cdist(outputs, reference)
+    distances, n_classes = cdist(outputs, reference), int(labels.max()) + 1
     if own is not None:
         distances[np.arange(len(own)), own] = np.inf
     mean = np.empty((len(outputs), n_classes))
@@ -128,17 +125,9 @@ class Neighbors:
 
     def scores(self, outputs: list[Array], own: AnyArray | None = None) -> Array:
         """Scores, (n_models, n_samples, n_classes), from the outputs of each model."""
-        n_classes = int(self.labels.max()) + 1
         return np.stack(
             [
-                neighbor_scores(
-                    values,
-                    reference,
-                    self.labels,
-                    n_classes,
-                    n_neighbors=self.n_neighbors,
-                    own=own,
-                )
+                neighbor_scores(values, reference, self.labels, self.n_neighbors, own)
                 for values, reference in zip(outputs, self.reference, strict=True)
             ]
         )

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms.conformal._bounds import dkw_bound, vc_bound
-from looms.conformal._nonconformity import (
+from looms.nonconformity._bounds import dkw_bound, vc_bound
+from looms.nonconformity._choice import (
     choose,
     conformity_counts,
     joint_p_values,
@@ -59,7 +59,7 @@ def test_neighbors(n_neighbors, n_outputs):
     rng = np.random.default_rng(1)
     reference, labels = rng.normal(size=(30, n_outputs)), rng.integers(3, size=30)
     outputs = rng.normal(size=(8, n_outputs))
-    scores = neighbor_scores(outputs, reference, labels, 3, n_neighbors=n_neighbors)
+    scores = neighbor_scores(outputs, reference, labels, n_neighbors)
     for x, score in zip(outputs, scores, strict=True):
         near = [
             np.sort(np.linalg.norm(reference[labels == c] - x, axis=1))[:n_neighbors].mean()
@@ -74,15 +74,15 @@ def test_neighbors(n_neighbors, n_outputs):
 def test_no_sample_is_its_own_neighbor():
     rng = np.random.default_rng(2)
     outputs, labels = rng.normal(size=20), np.arange(20) % 2
-    together = neighbor_scores(outputs, outputs, labels, 2, n_neighbors=2, own=np.arange(20))
+    together = neighbor_scores(outputs, outputs, labels, 2, np.arange(20))
     for i in range(20):
         others = np.delete(np.arange(20), i)
-        alone = neighbor_scores(outputs[[i]], outputs[others], labels[others], 2, n_neighbors=2)
+        alone = neighbor_scores(outputs[[i]], outputs[others], labels[others], 2)
         np.testing.assert_allclose(together[i], alone[0], rtol=1e-12)
 
 
 def test_duplicates_of_both_labels_conform_to_neither():
-    scores = neighbor_scores(np.zeros(1), np.zeros(2), np.array([0, 1]), 2)
+    scores = neighbor_scores(np.zeros(1), np.zeros(2), np.array([0, 1]))
     np.testing.assert_array_equal(scores, [[0.0, 0.0]])
 
 
@@ -187,7 +187,7 @@ def test_joint_p_values_are_those_of_the_definition(n_models, m, n, n_classes, t
 def test_blocks_do_not_change_joint_p_values(monkeypatch):
     calibration, scores = made(4, 11, 6, 3)
     whole = joint_p_values(calibration, scores)
-    monkeypatch.setattr("looms.conformal._nonconformity._BLOCK", 100)
+    monkeypatch.setattr("looms.nonconformity._choice._BLOCK", 100)
     np.testing.assert_array_equal(joint_p_values(calibration, scores), whole)
 
 
@@ -230,9 +230,9 @@ def test_counts_over_n_would_not_cover():
     assert np.mean(counts / 50 <= 0.1) == pytest.approx(6 / 51, abs=three_errors)
 
 
-@pytest.mark.parametrize("module", ["_bounds", "_nonconformity"])
+@pytest.mark.parametrize("module", ["_bounds", "_choice"])
 def test_doctest(module):
-    result = doctest.testmod(import_module(f"looms.conformal.{module}"), extraglobs={"np": np})
+    result = doctest.testmod(import_module(f"looms.nonconformity.{module}"), extraglobs={"np": np})
     assert result.attempted > 0
     assert result.failed == 0
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,42 @@ from sklearn.svm import SVC
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
-from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.kernels import RBF
 from looms.kernels._samples import Pairs, samples_of
+from looms.nonconformity._choice import pairwise_margins
 from looms.svm._one_against_one import SVC_SIGN, Labels, pairs_of_svc, solved_pairs
 
+#: The grid of the nonconformity paper [H10 Table 2], 110 models.
+PAPER_GRID = {
+    "gamma": tuple(2.0**power for power in range(-15, 4, 2)),
+    "C": tuple(2.0**power for power in range(-5, 16, 2)),
+}
 
-def positive_values(name: str, values: Any) -> Array:
-    """The values of a parameter to try, increasing; ValueError unless they are positive."""
+
+def grid_plan(grid: Mapping[str, Any], tol: Any, n_classes: int) -> SVMGridPlan:
+    """The models with the values of "C" and "gamma" of a grid; ValueError if one is invalid."""
+    if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
+        raise ValueError(f"tol must be a positive number, got {tol!r}.")
+    if set(grid) != {"C", "gamma"}:
+        raise ValueError(
+            f"A grid of SVMs needs values of 'C' and 'gamma', got {sorted(map(str, grid))}; "
+            "for other models give a list of classifiers."
+        )
+    Cs, gammas = (_positive_values(name, grid[name]) for name in ("C", "gamma"))
+    return SVMGridPlan(gammas, Cs, float(tol), n_classes)
+
+
+def _positive_values(name: str, values: Any) -> Array:
+    """The values of a parameter to try, increasing."""
     try:
         array = np.unique(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
         array = np.empty(0)
     if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
-        raise ValueError(f"{name} must be positive numbers, one or more, got {values!r}.")
+        raise ValueError(
+            f"The values of {name} must be positive numbers, one or more, got {values!r}."
+        )
     return array
 
 
@@ -40,28 +62,23 @@ class SVMGridPlan:
     n_classes: int
 
     def fit(self, X: Array, labels: Labels, rows: AnyArray, n_jobs: int | None) -> SVMGrid:
+        """The pool trained on some rows of samples with labels 0 to n_classes - 1."""
         X, labels = X[rows], labels[rows]
         # SVC trains outside the interpreter's lock, and all of them read one matrix.
-        return self._grid(X, self._columns(self._column, X, labels, n_jobs, "threads"))
+        run = Parallel(n_jobs=n_jobs, prefer="threads")
+        return self._grid(X, self._columns(self._column, X, labels, run))
 
     def fit_loo(self, X: Array, labels: Labels, n_jobs: int | None) -> tuple[SVMGrid, list[Array]]:
-        columns = self._columns(self._loo_column, X, labels, n_jobs, None)
+        """The pool trained on all rows, and the leave-one-out outputs of every member."""
+        columns = self._columns(self._loo_column, X, labels, Parallel(n_jobs=n_jobs))
         outputs = [values for *_, column in columns for values in column]
         return self._grid(X, [models for *models, _ in columns]), outputs
 
-    def _columns(
-        self,
-        column: Callable[..., Any],
-        X: Array,
-        labels: Labels,
-        n_jobs: int | None,
-        prefer: str | None,
-    ) -> list[Any]:
+    def _columns(self, column: Any, X: Array, labels: Labels, run: Parallel) -> list[Any]:
         samples, _ = samples_of(X, None)
         distances = Pairs(samples, samples).squared_distances
         pairs = Pairs(samples, samples, squared_distances=distances)  # the same for all gammas
-        parallel = Parallel(n_jobs=n_jobs, prefer=prefer)
-        return list(parallel(delayed(column)(pairs, labels, gamma) for gamma in self.gammas))
+        return list(run(delayed(column)(pairs, labels, gamma) for gamma in self.gammas))
 
     def _grid(self, X: Array, columns: list[Any]) -> SVMGrid:
         coef, intercept = (np.stack(parts) for parts in zip(*columns, strict=True))
@@ -126,9 +143,11 @@ class SVMGrid:
 
     @property
     def members(self) -> list[dict[str, float]]:
+        """The "C" and "gamma" of each model."""
         return [{"C": float(C), "gamma": float(gamma)} for gamma in self.gammas for C in self.Cs]
 
     def only(self, k: int) -> SVMGrid:
+        """The pool of member ``k`` alone."""
         g, c = divmod(k, len(self.Cs))
         return replace(
             self,
@@ -139,6 +158,7 @@ class SVMGrid:
         )
 
     def outputs(self, X: Array) -> list[Array]:
+        """For every member (n_samples,) for two classes, otherwise (n_samples, n_outputs)."""
         pairs = Pairs(*samples_of(X, self.X))
         _, n_Cs, n_fit, n_pairs = self.coef.shape
         outputs = []
@@ -151,6 +171,7 @@ class SVMGrid:
         return outputs
 
     def margins(self, outputs: list[Array]) -> Array:
+        """(n_members, n_samples, n_classes) margins of every label."""
         stacked = np.stack(outputs)
         if self.n_classes == 2:
             return class_margins(stacked[..., None])

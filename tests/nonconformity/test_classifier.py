@@ -27,9 +27,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import KernelClassifier, NonconformityClassifier
-from looms.conformal._nonconformity import joint_p_values, within_standard_errors
-from looms.estimators._ensemble import EstimatorPool
-from looms.estimators._svm_grid import SVMGrid
+from looms.nonconformity._choice import joint_p_values, within_standard_errors
+from looms.nonconformity._pool import EstimatorPool
+from looms.nonconformity._svm_grid import SVMGrid
 
 PAPER = {"within_se": None, "ties": "random"}
 GRID = {"C": [0.1, 10.0, 1000.0], "gamma": [0.03, 0.3, 3.0]}
@@ -372,6 +372,12 @@ def test_validation_size_and_stratification():
     assert len(NonconformityClassifier(GRID).fit(X, y).validation_) == 12
 
 
+def test_a_pool_set_after_the_fit_is_that_of_the_next_fit():
+    model = NonconformityClassifier(GRID, random_state=0).fit(X, Y).set_params(pool=MIXED)
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.predict(np.full((1, 4), np.nan))
+
+
 def test_random_state_decides_ties():
     X, y = make_blobs(120, centers=2, cluster_std=0.5, random_state=0)
     choices = []
@@ -408,7 +414,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     X, y = data(3)
     model = NonconformityClassifier(GRID, random_state=0).fit(X, y)
     whole = model.predict(X), model.p_values(X), model.model_p_values(X), model.chosen_model(X)
-    monkeypatch.setattr("looms.estimators._ensemble._ROWS", 7)
+    monkeypatch.setattr("looms.nonconformity._pool._ROWS", 7)
     blocks = model.predict(X), model.p_values(X), model.model_p_values(X), model.chosen_model(X)
     for one, other in zip(whole, blocks, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -470,7 +476,7 @@ def test_bad_options(options, message):
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 90, np.nan, "0.9"])
 def test_bad_level(level):
     model = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="confidence_level must be a number between 0 and 1"):
         model.predict_set(X, level)
 
 
@@ -528,7 +534,7 @@ def pooled(pool, validation):
 @pytest.mark.slow
 @VALIDATIONS
 def test_members_are_given_the_samples_as_they_are(validation, monkeypatch):
-    monkeypatch.setattr("looms.estimators._ensemble._ROWS", 16)
+    monkeypatch.setattr("looms.nonconformity._pool._ROWS", 16)
     frame = pd.DataFrame(X, columns=list("abcd"))
     expected = pooled([SVC(), LogisticRegression()], validation).fit(X, Y).predict(X)
     columns = make_column_transformer(("passthrough", list("abcd")))
@@ -614,7 +620,7 @@ def test_a_failed_fit_changes_nothing():
 
 @pytest.mark.slow
 def test_doctest():
-    result = doctest.testmod(import_module("looms.estimators._nonconformity"))
+    result = doctest.testmod(import_module("looms.nonconformity._classifier"))
     assert result.attempted > 0
     assert result.failed == 0
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,66 +24,17 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
-from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
 from looms.estimators._estimator_member import fitted, one_against_one
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._svm_grid import SVMGrid, SVMGridPlan, positive_values
 from looms.estimators._targets import as_targets
 from looms.estimators._warnings import warn_of_order
+from looms.nonconformity._choice import pairwise_margins
+from looms.nonconformity._svm_grid import PAPER_GRID, SVMGrid, SVMGridPlan, grid_plan
 from looms.svm import leave_one_out
 
 _ROWS = 1024  # of new samples at a time: every member has outputs for each of them
-
-#: The grid of the nonconformity paper [H10 Table 2], 110 models.
-PAPER_GRID = {
-    "gamma": tuple(2.0**power for power in range(-15, 4, 2)),
-    "C": tuple(2.0**power for power in range(-5, 16, 2)),
-}
-
-
-class Pool(Protocol):
-    """Fitted classifiers."""
-
-    @property
-    def members(self) -> list[Any]:
-        """Parameters of each model of a grid, or the fitted estimators."""
-
-    def outputs(self, X: Any) -> list[Array]:
-        """For every member (n_samples,) for two classes, otherwise (n_samples, n_outputs)."""
-
-    def margins(self, outputs: list[Array]) -> Array:
-        """(n_members, n_samples, n_classes) margins of every label."""
-
-    def only(self, k: int) -> Pool:
-        """The pool of member ``k`` alone."""
-
-
-class PoolPlan(Protocol):
-    """Classifiers to be fitted, already checked."""
-
-    def fit(self, X: Any, labels: AnyArray, rows: AnyArray, n_jobs: int | None) -> Pool:
-        """The pool trained on some rows of samples with labels 0 to n_classes - 1."""
-
-    def fit_loo(self, X: Any, labels: AnyArray, n_jobs: int | None) -> tuple[Pool, list[Array]]:
-        """The pool trained on all rows, and the leave-one-out outputs of every member."""
-
-
-def held_out_outputs(
-    plan: PoolPlan, X: Any, labels: AnyArray, folds: AnyArray, n_jobs: int | None
-) -> list[Array]:
-    """Outputs of every member for each sample, trained without its fold: means over repetitions."""
-    total: list[Array] = []
-    for repetition in folds:
-        for number in np.unique(repetition):
-            held = repetition == number
-            pool = plan.fit(X, labels, np.flatnonzero(~held), n_jobs)
-            for k, values in enumerate(pool.outputs(_safe_indexing(X, np.flatnonzero(held)))):
-                if k == len(total):
-                    total.append(np.zeros((len(labels), *values.shape[1:])))
-                total[k][held] += values / len(folds)
-    return total
 
 
 def is_grid(pool: Any) -> bool:
@@ -102,28 +52,16 @@ def is_list_of_estimators(pool: Any) -> bool:
     )
 
 
-def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
+def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> Plan:
     """Training plan for the parameter ``pool``; ValueError or TypeError if it is invalid."""
     if is_grid(pool):
-        if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
-            raise ValueError(f"tol must be a positive number, got {tol!r}.")
-        grid = _checked_grid(PAPER_GRID if pool is None else pool)
-        return SVMGridPlan(grid["gamma"], grid["C"], float(tol), len(classes))
+        return grid_plan(PAPER_GRID if pool is None else pool, tol, len(classes))
     if isinstance(pool, str | Iterator) or not hasattr(pool, "__iter__"):
         raise TypeError(
             "pool must be None for the default grid of SVMs, a dict with the values of 'C' and "
             f"'gamma', or a list of classifiers, got {pool!r}."
         )
     return EstimatorPlan(_checked_classifiers(list(pool)), classes)
-
-
-def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
-    if set(grid) != {"C", "gamma"}:
-        raise ValueError(
-            f"A grid of SVMs needs values of 'C' and 'gamma', got {sorted(map(str, grid))}; "
-            "for other models give a list of classifiers."
-        )
-    return {name: positive_values(f"The values of {name}", grid[name]) for name in ("C", "gamma")}
 
 
 def _checked_classifiers(classifiers: list[Any]) -> list[Any]:
@@ -153,6 +91,7 @@ class EstimatorPlan:
     classes: AnyArray
 
     def fit(self, X: Any, labels: AnyArray, rows: AnyArray, n_jobs: int | None) -> EstimatorPool:
+        """The pool trained on some rows of samples with labels 0 to n_classes - 1."""
         y, columns = self.classes[labels[rows]], None
         self._check_square(X)
         X = _safe_indexing(X, rows)
@@ -168,6 +107,7 @@ class EstimatorPlan:
     def fit_loo(
         self, X: Any, labels: AnyArray, n_jobs: int | None
     ) -> tuple[EstimatorPool, list[Array]]:
+        """The pool trained on all rows, and the leave-one-out outputs of every member."""
         y = self.classes[labels]
         self._check_square(X)
         fits = (delayed(_fitted_loo)(estimator, X, y) for estimator in self.estimators)
@@ -192,15 +132,18 @@ class EstimatorPool:
     columns: AnyArray | None = None
 
     def only(self, k: int) -> EstimatorPool:
+        """The pool of member ``k`` alone."""
         return replace(self, members=self.members[k : k + 1])
 
     def outputs(self, X: Any) -> list[Array]:
+        """For every member (n_samples,) for two classes, otherwise (n_samples, n_outputs)."""
         if self.columns is not None:
             X = _safe_indexing(X, self.columns, axis=1)
         with openmp_threads(_num_samples(X)):
             return [self.checked(member, member.decision_function(X)) for member in self.members]
 
     def margins(self, outputs: list[Array]) -> Array:
+        """(n_members, n_samples, n_classes) margins of every label."""
         return np.stack(
             [
                 pairwise_margins(values, self.n_classes)
@@ -224,6 +167,11 @@ class EstimatorPool:
         if not np.isfinite(values).all():
             raise ValueError(f"The decision values of {member!r} contain NaN or infinity.")
         return values
+
+
+#: Fitted classifiers, and those to be fitted, already checked.
+Pool: TypeAlias = SVMGrid | EstimatorPool
+Plan: TypeAlias = SVMGridPlan | EstimatorPlan
 
 
 def _pairwise(member: Any) -> bool:
@@ -258,14 +206,6 @@ class PooledClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # type: i
             for name in ("sparse", "pairwise", "allow_nan", "string", "categorical"):
                 setattr(tags.input_tags, name, all(getattr(member, name) for member in members))
         return tags
-
-    @property
-    def X_fit_(self) -> Array:
-        """Training samples of a grid of models; a list of classifiers keeps none."""
-        check_is_fitted(self, "pool_")
-        if not isinstance(self._pool, SVMGrid):
-            raise AttributeError("Only grids have X_fit_; a list of classifiers keeps no samples.")
-        return self._pool.X
 
     @abstractmethod
     def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:
@@ -328,7 +268,7 @@ class PooledClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # type: i
         """Outputs of all members for new samples, in blocks of rows."""
         check_is_fitted(self, "pool_")
         pool = self._pool if pool is None else pool
-        if is_grid(self.pool):
+        if isinstance(pool, SVMGrid):
             X = validate_data(self, X, dtype=np.float64, reset=False)
         else:
             X = _indexable(X)
