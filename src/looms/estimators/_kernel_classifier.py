@@ -8,7 +8,7 @@ from looms.estimators._classifier import Classifier
 from looms.estimators._one_kernel import OneKernel
 
 
-class KernelClassifier(Classifier, OneKernel):
+class KernelClassifier(OneKernel, Classifier):
     """Kernel classifier that is tuned on its exact leave-one-out predictions.
 
     This is the least-squares support vector machine. It minimizes

@@ -8,7 +8,7 @@ from looms.estimators._one_kernel import OneKernel
 from looms.estimators._regressor import Regressor
 
 
-class KernelRegressor(Regressor, OneKernel):
+class KernelRegressor(OneKernel, Regressor):
     """Kernel regressor that is tuned on its exact leave-one-out predictions.
 
     This is kernel ridge regression with an unregularized intercept and weights: it minimizes

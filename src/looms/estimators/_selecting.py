@@ -6,11 +6,9 @@ import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Tags, check_random_state
 
@@ -21,12 +19,8 @@ from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import gathered
 from looms.estimators._base import validated
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
-from looms.estimators._estimator_member import (
-    EstimatorMember,
-    check_estimators,
-    unequal,
-)
-from looms.estimators._fit_routing import check_fit, model_takes_weights
+from looms.estimators._estimator_member import check_estimators, estimator_problem
+from looms.estimators._fit_routing import model_takes_weights
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     SHARE_IN_FOLDS,
@@ -35,6 +29,7 @@ from looms.estimators._folds import (
     tuned_in_outer_folds,
     unfitted,
 )
+from looms.estimators._one_kernel import candidate_of, check_candidate, model_of_folds, problem_of
 from looms.estimators._selection import (
     MOST_IN_FOLDS,
     Selection,
@@ -54,10 +49,8 @@ from looms.folds import group_numbers, is_grouped
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
-from looms.selection._candidates import Candidate, Tried, choose
-from looms.selection._given import GivenCriterion
+from looms.selection._candidates import Candidate, choose
 from looms.selection._nested import Nested, Rounds
-from looms.selection._scan import scan
 from looms.selection._support_vectors import DEVIANCE
 from looms.selection._tuning import Tuning
 from looms.units import Units
@@ -150,23 +143,22 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         options = self._options_on(rows, units)
         compares = len(candidates) > 1 and self._compares(X, kernels)
         outer = choice_folds(self, rows, units) if compares else None
-        tried = [
-            self._estimator_on(rows, X, one, outer, **options)
+        problems = [
+            estimator_problem(one, rows, X, outer, **options)
             if one in estimators
-            else one._tried_on(rows, X, **options)
+            else problem_of(one, rows, X, **options)
             for one in candidates
         ]
         on_grid = self._all_on_grid(kernels)
-        watcher.begins(len(tried))
+        watcher.begins(len(problems))
         choice = choose(
-            tried,
+            problems,
             loss_of=rows.loss,
             watcher=watcher,
-            random_state=rows.seed,
             by_value=on_grid,
         )
         selection = Selection(rows, units, choice, self.fit_intercept, self._tunes)
-        for_folds = [one._for_folds if one in kernels else one for one in candidates]
+        for_folds = [model_of_folds(one) if one in kernels else one for one in candidates]
         if outer is not None:
             selection = combined_in_folds(self, selection, for_folds, outer)
             quiet = nearly_noiseless(selection.in_folds, rows.classes)
@@ -190,7 +182,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
 
     def _compares(self, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:
         """True if candidates are compared other than by the values that tuned them."""
-        whole = all(one._problem.landmarks_for(X) is None for one in kernels)
+        whole = all(candidate_of(one).landmarks_for(X) is None for one in kernels)
         return self._stacks or (whole and not self._all_on_grid(kernels))
 
     def _cost_on(self, X: Matrix | RowBlocks) -> tuple[float, float]:
@@ -200,50 +192,25 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         """
         candidates = self._candidates_for(X)
         kernels = [one for one in candidates if isinstance(one, SelectingModel)]
-        operations = float(sum(one._problem.operations_for(X) for one in kernels))
+        operations = float(sum(candidate_of(one).operations_for(X) for one in kernels))
         few = X.shape[0] <= MOST_IN_FOLDS
         if len(candidates) > 1 and few and self._compares(X, kernels):
             operations *= 1 + SHARE_IN_FOLDS * CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3
-        return operations, max((one._problem.arrays_for(X) for one in kernels), default=0.0)
+        return operations, max((candidate_of(one).arrays_for(X) for one in kernels), default=0.0)
 
     @property
     def _remedies_of_time(self) -> list[str]:
         """Settings that make a fit faster."""
         ways = ["fewer candidates"] * (len(self._candidates) > 1)
-        if any(one._can_have_landmarks for one in self._of_kernels):
+        if any(candidate_of(one).may_have_landmarks for one in self._of_kernels):
             of = "" if self in self._of_kernels else " of the candidates"
             ways.append(f"fewer landmarks{of} (n_landmarks=...)")
         return ways
 
-    def _estimator_on(
-        self,
-        rows: RowsOfFit,
-        X: Matrix | RowBlocks,
-        estimator: Any,
-        outer: Units | None,
-        **options: Any,
-    ) -> Tried:
-        """An estimator of scikit-learn as it is, on the rows of a fit, compared in the folds."""
-        targets, zeta = rows.own(rows.targets), options.pop("sample_weight")
-        classes = np.unique(rows.own(rows.y)) if rows.classes else None
-        keeps_shares = outer is not None and rows.classes and rows.weighs
-        zeta = zeta * (len(zeta) / zeta.sum())
-        member = EstimatorMember(
-            *(1.0, estimator, classes, targets.shape[1:]),
-            keeps_shares=keeps_shares,
-            by_groups=rows.grouped,
-        )
-        check_fit(estimator, unequal(zeta), rows.own(rows.groups) if rows.grouped else None)
-        if outer is not None:
-            options["units"] = outer
-        options |= {"sample_weight": zeta, "criterion": "press"}
-        criterion = partial(GivenCriterion, X, targets, **options)
-        return Tried(estimator, "press", lambda _: criterion(member=member), scan)
-
     @staticmethod
     def _all_on_grid(kernels: Sequence[Any]) -> bool:
         """True if the candidates with a kernel are compared on grids."""
-        return bool(kernels) and all(one._on_grid for one in kernels)
+        return bool(kernels) and all(candidate_of(one).on_grid for one in kernels)
 
     @property
     def _was_tuned(self) -> bool:
@@ -284,8 +251,8 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         rounds = Rounds(y, self._units, classes=rows.classes)
         options = self._options_on(rows, self._units)
         for one in model._candidates_for(X):
-            tried = one._tried_on(rows, X, **options)
-            rounds.scan(tried.objective_of(as_kernel(one.kernel)))
+            problem = problem_of(one, rows, X, **options)
+            rounds.scan(problem.candidate.objective(problem))
         return rounds.nested(train, rows.own(rows.weight), rows.loss)
 
     def _checked_rows(self, rows: RowsOfFit) -> RowsOfFit:
@@ -293,7 +260,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         X, n, least = rows.X, len(rows.train), 3 if self._tunes else 2
         if isinstance(X, RowBlocks):
             X.check_finite()
-            if any(one._problem.landmarks_for(X) is None for one in self._of_kernels):
+            if any(candidate_of(one).landmarks_for(X) is None for one in self._of_kernels):
                 X = rows_in_memory(X)
         numbers = group_numbers(gathered(rows.groups), X.shape[0], self.cv)
         grouped = rows.groups is not None
@@ -325,7 +292,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         if not isinstance(self.verbose, bool):
             check_count(self.verbose, "verbose", 0)
         for one in self._of_kernels:
-            one._check_candidate(is_classifier(self))
+            check_candidate(one, is_classifier(self))
 
 
 def chosen_criterion(model: Any) -> Any:

@@ -25,7 +25,7 @@ from looms.estimators._folds import (
     units_of_classes,
 )
 from looms.estimators._in_pipelines import kernel_model, parts_of
-from looms.estimators._one_kernel import OneKernel
+from looms.estimators._one_kernel import OneKernel, candidate_of
 from looms.estimators._scored import scores_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
@@ -134,7 +134,8 @@ class Model:
         chosen, place = None, own("best_index_", 0)
         if place < len(self._tried):  # "auto" with used-up folds may have tried others
             chosen = self._tried[place]
-        self.prior: bool | None = chosen._options.prior if isinstance(chosen, OneKernel) else None
+        of_kernel = isinstance(chosen, OneKernel)
+        self.prior: bool | None = candidate_of(chosen).search.prior if of_kernel else None
         self.transform: str | None = getattr(whole, "transform_", None)
         self.transforms: dict[str, float] = getattr(whole, "transforms_", {})
 
@@ -284,7 +285,7 @@ class Model:
         if not self.classification:
             of_scale = f" of {self.fitted_to}" if self.fitted_to else ""
             return CandidateLoss(f"{SCORES['rmse'].name}{of_scale}", "rmse")
-        on_grid = (getattr(one, "_on_grid", False) for one in self._tried)
+        on_grid = (isinstance(one, OneKernel) and candidate_of(one).on_grid for one in self._tried)
         points = self.tuning is None or all(on_grid)
         if self.candidates and points and not self.n_choice_folds:
             return CandidateLoss(str(self.criterion))

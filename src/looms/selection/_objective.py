@@ -323,10 +323,6 @@ class HeldOutCriterion(ABC):
             deviations = np.bincount(self.units.clusters, weights=deviations).astype(np.float64)
         return Evaluation(float(value), float(error), slope, deviations)
 
-    def tuned(self, search: Callable[[Self], Any]) -> Any:
-        """Values that a search finds, and the model there."""
-        return search(self)
-
     def kernel_at(self, theta: Array) -> Kernel:
         return self.kernel.with_theta(theta[:-1])
 

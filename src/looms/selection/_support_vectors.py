@@ -352,12 +352,6 @@ class SupportVectorCriterion:
             self.space = Space(kernel, tuple(axes))
         self.kernel = self.space.kernel
 
-    def tuned(
-        self, search: Callable[[Any], tuple[Tuning, Fit | None]]
-    ) -> tuple[Tuning, Fit | None]:
-        """Tuning by a search, and the model."""
-        return search(self)
-
     def kernel_at(self, theta: Array) -> Kernel:
         return self.kernel.with_values(np.exp2(theta[:-1]).tolist())
 
