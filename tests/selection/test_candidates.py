@@ -59,7 +59,8 @@ class Searched:
 
     def tuned(self, problem, **callbacks):
         objective = Objective(problem.X, problem.y, kernel=self.kernel, criterion=self.criterion)
-        return Tuned.of(objective, *tune(objective, max_iter=20, **callbacks))
+        tuning, fit = tune(objective, max_iter=20, **callbacks)
+        return Tuned.of(objective, tuning, fit, "" if fit else objective.failure_at(tuning.theta))
 
 
 def chosen(kernels, criteria=("press",), *, loss_of=ber, watcher=None, X=X):

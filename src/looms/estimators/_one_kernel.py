@@ -165,17 +165,25 @@ class LeastSquares:
         if self.mu is not None:
             return self._given(problem, self.mu)
         objective, rng = self.objective(problem), np.random.RandomState(problem.seed)
-        return Tuned.of(objective, *self.searched(objective, random_state=rng, **callbacks))
+        tuning, fit = self.searched(objective, random_state=rng, **callbacks)
+        failure = "" if fit else objective.failure_at(tuning.theta)
+        return Tuned.of(objective, tuning, fit, failure)
 
     def objective(self, problem: Problem) -> HeldOutCriterion:
         """The criterion as a function of the hyper-parameters."""
-        X, m, options = problem.X, self.landmarks_for(problem.X), problem.options
-        options |= {"kernel": as_kernel(self.kernel), "criterion": self.criterion}
-        options |= {"prior": self.search.prior}
+        m, kernel = self.landmarks_for(problem.X), as_kernel(self.kernel)
+        options = {"criterion": self.criterion, "prior": self.search.prior} | problem.options
         if m is None:
-            return objective_of(X, problem.y, **options)
-        options |= {"rank": m, "tuned": self.searched, "random_state": problem.seed}
-        return low_rank_objective(as_blocks(X), problem.y, **options)
+            return objective_of(problem.X, problem.y, kernel=kernel, **options)
+        return low_rank_objective(
+            as_blocks(problem.X),
+            problem.y,
+            kernel=kernel,
+            rank=m,
+            tuned=self.searched,
+            random_state=problem.seed,
+            **options,
+        )
 
     def _given(self, problem: Problem, mu: float) -> Tuned:
         """The model with given values; those that the kernel leaves open are of the rows."""
@@ -191,8 +199,7 @@ class LeastSquares:
             kernel, landmarks = drawn_landmarks(kernel, X, int(m), rng)
             samples = Samples(landmarks, center=center_of(landmarks))
             member = LandmarkMember(1.0, kernel, mu, landmarks=landmarks)
-        given = Given(self.kernel, self.criterion, member, samples)
-        return given.tuned(replace(problem, X=X))
+        return Given(self.kernel, self.criterion, member, samples).tuned(replace(problem, X=X))
 
     def with_kernel(self, kernel: Kernel, X: Matrix | RowBlocks, *, most_landmarks: int) -> Self:
         """The candidate with another kernel, on so many landmarks at most."""
@@ -219,7 +226,7 @@ class SupportVectors:
     search: Search
     n_jobs: int | None
     methods = ("pattern", "grid")
-    on_grid = may_have_landmarks = stops_early = False
+    on_grid = may_have_landmarks = False
 
     @property
     def criterion(self) -> str | Criterion:
@@ -248,25 +255,14 @@ class SupportVectors:
 
     def tuned(self, problem: Problem, **callbacks: Any) -> Tuned:
         """The least criterion that the search finds, or that of the given values."""
-        objective = SupportVectorCriterion(
-            problem.X,
-            problem.y,
-            kernel=as_kernel(self.kernel),
-            mu=self.mu,
-            loss=self.loss,
-            criterion=self.criterion,
-            sample_weight=problem.zeta,
-            selection_weight=problem.selection_weight,
-            units=problem.units,
-        )
-        found = search_paths(
-            objective,
+        values: dict[str, Any] = {"mu": self.mu, "loss": self.loss, "criterion": self.criterion}
+        return search_paths(
+            SupportVectorCriterion(problem, kernel=as_kernel(self.kernel), **values),
             method=self.search.method or "pattern",
             resolution=self.search.resolution,
             run=Parallel(n_jobs=self.n_jobs, return_as="generator"),
             **callbacks,
         )
-        return Tuned.of(objective, *found)
 
     def with_kernel(self, kernel: Kernel, X: Matrix | RowBlocks, *, most_landmarks: int) -> Self:
         """The candidate with another kernel; it has no landmarks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,37 +74,20 @@ class LowRankObjective(HeldOutCriterion):
         kernel: Kernel,
         bounds: Array,
         mu: float,
-        criterion: str | Criterion = "press",
-        sample_weight: npt.ArrayLike | None = None,
-        selection_weight: npt.ArrayLike | None = None,
-        fit_intercept: bool = True,
-        units: Units | None = None,
         prior: HyperPrior | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            blocks.shape[0],
-            y,
-            criterion,
-            sample_weight,
-            selection_weight,
-            fit_intercept,
-            units,
-        )
+        super().__init__(blocks.shape[0], y, **options)
         self.blocks, self._placed = blocks, Placed.of(self.units, blocks)
         self.kernel = kernel
         self.bounds = bounds
         self.theta0 = np.clip(np.append(kernel.theta, np.log2(mu)), *bounds.T)
         self.prior = prior
-        self._landmarks = Samples(landmarks, center=center_of(landmarks))
+        self.samples = Samples(landmarks, center=center_of(landmarks))
 
     @property
     def rows_of_search(self) -> int:
         return min(self.n_samples, max(_ROWS_OF_STEPS, self.n_samples // 4))
-
-    @property
-    def samples(self) -> Samples:
-        """Landmarks."""
-        return self._landmarks
 
     def start_at(self, theta: Array) -> None:
         """Set the start of a search."""
@@ -116,7 +100,7 @@ class LowRankObjective(HeldOutCriterion):
             targets_as_columns(self.y),
             self.mu_at(theta),
             self.sample_weight,
-            Landmarks(self.kernel_at(theta), self._landmarks),
+            Landmarks(self.kernel_at(theta), self.samples),
             fit_intercept=self.fit_intercept,
             placed=self._placed,
         )
@@ -129,7 +113,7 @@ class LowRankObjective(HeldOutCriterion):
         return LowRankObjective(
             self.blocks[rows],
             self.y[rows],
-            landmarks=self._landmarks.X,
+            landmarks=self.samples.X,
             kernel=self.kernel,
             bounds=self.bounds + np.append(np.zeros(len(self.bounds) - 1), shift)[:, None],
             mu=self.mu_at(self.theta0) * 2**shift,

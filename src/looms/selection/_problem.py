@@ -12,7 +12,6 @@ from looms.blocks import RowBlocks
 from looms.criteria import Criterion, as_criterion
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
-from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.fit import Fit, Member
 from looms.optimize._search import Outcome, Point, Search
 from looms.selection._tuning import Tuning
@@ -40,10 +39,9 @@ class Tuned(NamedTuple):
     failure: str = ""
 
     @classmethod
-    def of(cls, objective: Any, tuning: Tuning, fit: Fit | None) -> Tuned:
+    def of(cls, objective: Any, tuning: Tuning, fit: Fit | None, failure: str = "") -> Tuned:
         """What the search of an objective has found."""
         values = objective.kernel_at(tuning.theta), objective.mu_at(tuning.theta)
-        failure = "" if fit else f"{objective.kernel!r}: {_failure(objective, tuning)}"
         return cls((tuning,), fit, *values, objective.samples, failure)
 
     @property
@@ -52,20 +50,10 @@ class Tuned(NamedTuple):
         return self.tunings[-1]
 
 
-def _failure(objective: Any, tuning: Tuning) -> str:
-    """Message about a tuning that ended without a model or a finite criterion."""
-    known: str = getattr(objective, "failure", "")
-    if known:
-        return known
-    try:
-        objective.fit(tuning.theta)
-    except NotPositiveDefiniteError as error:
-        return str(error)
-    return f"the criterion is not finite at mu = {objective.mu_at(tuning.theta):.3g}."
-
-
 class Tunable(Protocol):
     """A model with values to be tuned, or given.
+
+    If weights of features may be open, it has ``with_kernel`` as `LeastSquares` of the estimators.
 
     Attributes
     ----------
