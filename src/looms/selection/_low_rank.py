@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from looms._checks import some_of
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
-from looms.criteria import Criterion
 from looms.kernels import Kernel
 from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._names import KernelLike
@@ -159,15 +157,14 @@ def low_rank_objective(
     y: Array,
     *,
     kernel: KernelLike,
-    criterion: str | Criterion,
     rank: int | str,
     tuned: Callable[..., tuple[Tuning, Fit | None]],
     random_state: int = 0,
     sample_weight: Array | None = None,
     selection_weight: Array | None = None,
-    fit_intercept: bool = True,
     units: Units,
     prior: bool = False,
+    **options: Any,
 ) -> LowRankObjective:
     """Objective on landmarks that were drawn by the kernel that is best for a sample of the rows.
 
@@ -180,45 +177,41 @@ def low_rank_objective(
     rank : number of landmarks, or "auto" for as many as pay on the sample.
     tuned : `tune` with its options.
     random_state : seed of the sample and the landmarks.
-    kernel, criterion, sample_weight, selection_weight, fit_intercept, units, prior : as
-        for `Objective`.
+    kernel, sample_weight, selection_weight, units, prior, options : as for `Objective`.
     """
     n, rng = len(y), np.random.RandomState(random_state)
     rows = sampled_rows(y, SAMPLE_ROWS, rng)
-    X = blocks.rows(rows)
-    weights = [some_of(w, rows) for w in (sample_weight, selection_weight)]
     sample = objective_of(
-        X,
+        blocks.rows(rows),
         y[rows],
         kernel=kernel,
-        criterion=criterion,
-        sample_weight=weights[0],
-        selection_weight=weights[1],
-        fit_intercept=fit_intercept,
+        sample_weight=some_of(sample_weight, rows),
+        selection_weight=some_of(selection_weight, rows),
         units=units.among(rows),
         prior=prior,
+        **options,
     )
     tuning, _ = tuned(sample, random_state=rng)
     mu = sample.mu_at(tuning.theta) * 2 ** log2_mu_shift(len(rows), n)
     best = sample.kernel_at(tuning.theta)
     bounds = sample.bounds.copy()
     bounds[-1] -= np.log2(n / len(rows))
-    objective_on = partial(
-        LowRankObjective,
-        kernel=best,
-        bounds=bounds,
-        mu=mu,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        selection_weight=selection_weight,
-        fit_intercept=fit_intercept,
-        units=units,
-        prior=sample.prior,
-    )
     drawn = rng.permutation(n)
 
     def on_landmarks(m: int) -> LowRankObjective:
-        return objective_on(blocks, y, landmarks=_landmarks(best, blocks, m, drawn, rng))
+        return LowRankObjective(
+            blocks,
+            y,
+            landmarks=_landmarks(best, blocks, m, drawn, rng),
+            kernel=best,
+            bounds=bounds,
+            mu=mu,
+            sample_weight=sample_weight,
+            selection_weight=selection_weight,
+            units=units,
+            prior=sample.prior,
+            **options,
+        )
 
     whole = _doubled(on_landmarks, y, rng) if rank == "auto" else on_landmarks(int(rank))
     whole.known = tuning

@@ -24,7 +24,7 @@ from looms.kernels._gram import expansion
 from looms.kernels._samples import Samples, center_of, check_scale
 from looms.lssvm.fit import Fit
 from looms.optimize._search import Outcome, Point, Search
-from looms.selection._grid import Place, grid_search, pattern_search
+from looms.selection._grid import Place, Searched, grid_search, pattern_search
 from looms.selection._objective import MU_AT_LOWER, MU_AT_UPPER
 from looms.selection._problem import Problem, Tuned
 from looms.selection._tuning import BoundMet, Tuning
@@ -262,7 +262,7 @@ def searched(
     resolution: float = 0.5,
     run: Run = in_order,
     evaluated: Callable[[Place, float], None] | None = None,
-) -> tuple[list[Place], list[float], int]:
+) -> Searched:
     """Points of a space, their scores, and the place of the best one.
 
     Parameters
@@ -301,10 +301,8 @@ def searched(
 
     axes = [axis.log2 for axis in space.axes]
     if method == "grid":
-        result = grid_search(score_points, axes)
-    else:
-        result = pattern_search(score_points, axes, resolution)
-    return result.points, result.scores, result.best
+        return grid_search(score_points, axes)
+    return pattern_search(score_points, axes, resolution)
 
 
 class SupportVectorCriterion:
