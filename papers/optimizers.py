@@ -50,9 +50,9 @@ class SearchBy(Search):
         self.optimizer = optimizer
 
     @property
-    def tuned(self) -> Callable[..., Any]:
-        """`looms.selection._tune.tune` with this optimizer."""
-        return partial(super().tuned, minimizer=partial(minimize, self.optimizer))
+    def _minimizer(self) -> Callable[..., Record]:  # type: ignore[override]
+        """Search along gradients, or by the simplex."""
+        return partial(minimize, self.optimizer)
 
 
 def minimize(

@@ -18,11 +18,14 @@ from stacks import stacked_classifier, stacked_regressor
 from looms import BoundWarning, KernelClassifier, KernelRegressor, ScalesWarning, Search
 from looms.criteria import DIFFERENTIABLE, PRESS, SmoothedError, as_criterion
 from looms.criteria._error_rates import balanced_error_rate
+from looms.estimators._one_kernel import candidate_of
 from looms.kernels import ARD, RBF, Linear, Polynomial, Weighted
 from looms.optimize._search import Outcome
 from looms.report import cautions
 from looms.selection._objective import Objective
+from looms.selection._problem import Problem
 from looms.threshold import find_threshold
+from looms.units import Units
 
 N = 90
 rng = np.random.default_rng(5)
@@ -47,6 +50,25 @@ def diabetes(n=180):
 
 #: Folds that were made for these rows leave none to tune candidates anew, which compete by them.
 EACH_ROW = np.arange(N)
+
+
+@pytest.mark.parametrize(
+    ("loss", "mu"),
+    [
+        ("squared", None),
+        ("squared", 0.1),
+        ("hinge", 0.1),
+        pytest.param("hinge", None, marks=pytest.mark.slow),
+    ],
+)
+def test_a_candidate_is_tuned_without_a_model(loss, mu):
+    y, ones = np.sign(X[:40, 0] + 0.3 * Y[:40]), np.ones(40)
+    model = KernelClassifier("linear", loss=loss, mu=mu).fit(X[:40], y)
+    problem = Problem(candidate_of(model), X[:40], y, ones, ones, True, Units.rows(40))
+    tuned = problem.tune()
+    assert_array_equal(tuned.fit.held_out[0], model.loo_.outputs)
+    assert_array_equal(tuned.fit.member.dual_coef, model.dual_coef_)
+    assert tuned.mu == pytest.approx(model.mu_, rel=1e-14)  # log₂ and back
 
 
 class TestWhatIsChosen:

@@ -86,9 +86,14 @@ def test_a_model_file_holds_the_weights(tmp_path):
     assert_array_equal(loaded.predict(X), machine.predict(X))
 
 
-def test_a_machine_of_given_mu_learns_weights_by_its_gradients():
-    plain, machine = (KernelRegressor(k, mu=1e-3).fit(X, Y) for k in ("rbf", "weighted_rbf"))
-    expected = Weighted(RBF()).learned(plain.kernel_, Samples(X), plain.dual_coef_).weights
+@pytest.mark.parametrize("m", [None, 20])
+def test_a_machine_of_given_mu_learns_weights_by_its_gradients(m):
+    plain, machine = (
+        KernelRegressor(kernel, mu=1e-3, n_landmarks=m).fit(X, Y)
+        for kernel in ("rbf", "weighted_rbf")
+    )
+    samples = Samples(X if m is None else plain.landmarks_)
+    expected = Weighted(RBF()).learned(plain.kernel_, samples, plain.dual_coef_).weights
     assert_allclose(machine.kernel_.weights, expected, rtol=1e-10)
 
 

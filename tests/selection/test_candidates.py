@@ -3,7 +3,7 @@
 import gc
 import re
 import weakref
-from functools import partial
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -12,19 +12,18 @@ import pytest
 from looms import KernelRegressor
 from looms.criteria import PRESS
 from looms.criteria._error_rates import balanced_error_rate
-from looms.kernels import RBF, Linear
+from looms.kernels import RBF, Kernel, Linear
 from looms.kernels._gram import GramBlocks
 from looms.kernels._names import as_kernel
-from looms.selection._candidates import HeldOutLoss, Tried, choose
+from looms.selection._candidates import HeldOutLoss, choose
 from looms.selection._objective import Objective
+from looms.selection._problem import Problem, Tuned
 from looms.selection._tune import tune
+from looms.units import Units
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(50, 3))
 LABELS = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=50) > 0, 1.0, -1.0)
-
-
-SEARCH = partial(tune, max_iter=20)
 
 
 class Watcher:
@@ -53,20 +52,24 @@ def ber(loo):
     return HeldOutLoss(balanced_error_rate(*loo))
 
 
-def objective_of(X, criterion, kernel):
-    return Objective(X, LABELS, kernel=kernel, criterion=criterion)
+@dataclass(frozen=True)
+class Searched:
+    kernel: Kernel
+    criterion: object = "press"
+
+    def tuned(self, problem, **callbacks):
+        objective = Objective(problem.X, problem.y, kernel=self.kernel, criterion=self.criterion)
+        tuning, fit = tune(objective, max_iter=20, **callbacks)
+        return Tuned.of(objective, tuning, fit, "" if fit else objective.failure_at(tuning.theta))
 
 
-def chosen(kernels, criteria=("press",), *, loss_of=ber, watcher=None, X=X, search=SEARCH):
-    return choose(
-        [
-            Tried(kernel, criterion, partial(objective_of, X, criterion), search)
-            for kernel, criterion in product([as_kernel(kernel) for kernel in kernels], criteria)
-        ],
-        loss_of=loss_of,
-        watcher=watcher or Watcher(),
-        random_state=0,
-    )
+def chosen(kernels, criteria=("press",), *, loss_of=ber, watcher=None, X=X):
+    rows = X, LABELS, np.ones(50), np.ones(50), True, Units.rows(50)
+    problems = [
+        Problem(Searched(as_kernel(kernel), criterion), *rows)
+        for kernel, criterion in product(kernels, criteria)
+    ]
+    return choose(problems, loss_of=loss_of, watcher=watcher or Watcher())
 
 
 def impossible(A, B):

@@ -154,9 +154,10 @@ def test_a_scan_takes_the_least_of_all_points(kernels, cv, monkeypatch):
         best = min(theirs, key=lambda point: point.value)
         assert_allclose(fit.held_out, best.model.held_out, rtol=1e-9)
         if cv != "5x2":
-            again, other = Rounds(LABELS, objective.units, classes=True).scan(objective)
-            assert again.value == pytest.approx(tuning.value, rel=1e-9)
-            assert_allclose(other.held_out, fit.held_out, rtol=1e-9)
+            others = Rounds(LABELS, objective.units, classes=True).scan(objective)
+            least = min(others, key=lambda point: point.value)
+            assert least.value == pytest.approx(tuning.value, rel=1e-9)
+            assert_allclose(least.model.held_out, fit.held_out, rtol=1e-9)
 
 
 def test_points_that_cannot_be_solved_are_not_taken(monkeypatch):

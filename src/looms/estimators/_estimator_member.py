@@ -26,14 +26,15 @@ from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import one_line
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._fit_routing import all_parts, fit_arguments, ready
-from looms.fitted._rows import OUTER_FOLDS
+from looms.estimators._fit_routing import all_parts, check_fit, fit_arguments, ready
+from looms.fitted._rows import OUTER_FOLDS, Rows
 from looms.folds import fold_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, Member
 from looms.lssvm.left_out import Refits
+from looms.selection._problem import Given, Problem
 from looms.units import Units
 
 #: Folds for held-out outputs of single rows or groups.
@@ -264,6 +265,30 @@ def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
             (numbers,) = fold_numbers(f"1x{FOLDS}", labels, units.clusters, classes=stratified)
             return Units.partition(numbers, units.clusters)
     return units
+
+
+def estimator_problem(
+    estimator: Any,
+    rows: Rows,
+    X: Matrix | RowBlocks,
+    outer: Units | None,
+    **options: Any,
+) -> Problem:
+    """An estimator as it is, on the rows of a fit; in the folds ``outer`` if they are given."""
+    y = rows.own(rows.targets)
+    member = EstimatorMember(
+        weight=1.0,
+        estimator=estimator,
+        classes=np.unique(rows.own(rows.y)) if rows.outcome.decides else None,
+        shape=y.shape[1:],
+        keeps_shares=outer is not None and rows.outcome.decides and rows.weighs,
+        by_groups=rows.grouped,
+    )
+    if outer is not None:
+        options["units"] = outer
+    problem = Problem(Given(estimator, "press", member), X, y, **options)
+    check_fit(estimator, unequal(problem.zeta), rows.own(rows.groups) if rows.grouped else None)
+    return problem
 
 
 def fitted(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from looms.estimators._classifier import Classifier
-from looms.estimators._one_kernel import OneKernel
 
 
-class KernelClassifier(Classifier, OneKernel):
+class KernelClassifier(Classifier):
     """Kernel classifier that is tuned on its exact leave-one-out predictions.
 
     This is the least-squares support vector machine. It minimizes

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from looms.estimators._one_kernel import OneKernel
 from looms.estimators._regressor import Regressor
 
 
-class KernelRegressor(Regressor, OneKernel):
+class KernelRegressor(Regressor):
     """Kernel regressor that is tuned on its exact leave-one-out predictions.
 
     This is kernel ridge regression with an unregularized intercept and weights: it minimizes
@@ -100,6 +99,9 @@ fit_weight_, selection_weight_, fit_intercept_, certificate_, n_features_in_, fe
     >>> bool(0.45 < r2 < 0.55)                                  # leave-one-out R²
     True
     """
+
+    #: Of a row; there is no other for numbers.
+    loss = "squared"
 
     def __init__(
         self,

@@ -26,6 +26,12 @@ from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._fit_routing import model_takes_weights
 from looms.estimators._folds import as_rest_of, tuned_in_outer_folds, unfitted
 from looms.estimators._metrics import judged, scorers_of
+from looms.estimators._one_kernel import (
+    candidate_of,
+    check_candidate,
+    criterion_weight,
+    has_kernel,
+)
 from looms.estimators._selecting import chosen_in_rounds, repeats_in_closed_form, selected
 from looms.estimators._selection import Selection, TunedInFolds
 from looms.estimators._warnings import (
@@ -602,7 +608,9 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _values_of(self, fitted: Fitted) -> dict[str, Any]:
         """Parameters of an estimator that says the values of a fitted model."""
-        return {"cv": None} | self._weights_of_classes(fitted)
+        member = fitted.kernel_members[0]
+        values = {"kernel": member.kernel, "mu": member.mu, "fit_intercept": fitted.fit_intercept}
+        return {"cv": None} | values | self._weights_of_classes(fitted)
 
     def _weights_of_classes(self, fitted: Fitted) -> dict[str, Any]:
         """Parameter that gives classes their weights in the fit; none of a regressor."""
@@ -691,14 +699,14 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.verbose, bool):
             check_count(self.verbose, "verbose", 0)
         for model in self._of_kernels:
-            model._check_candidate(is_classifier(self))
+            check_candidate(model, is_classifier(self))
 
     # Choice -----------------------------------------------------------------------------
 
     @property
-    @abstractmethod
     def _candidates(self) -> list[Any]:
         """Models with one kernel, and estimators of scikit-learn, to choose from."""
+        return [self]
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
         """The candidates for rows."""
@@ -707,7 +715,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _of_kernels(self) -> list[Any]:
         """The candidates with a kernel."""
-        return [one for one in self._candidates if isinstance(one, Model)]
+        return [candidate for candidate in self._candidates if has_kernel(candidate)]
 
     @property
     def _given_kernels(self) -> list[Any]:
@@ -745,7 +753,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _selection_weight(self, rows: Rows) -> Array:
         """(n,) weights of the rows in the criterion."""
-        return rows.selection_weight
+        return criterion_weight(candidate_of(self).search, rows)
 
     def _fit_on(self, rows: Rows, watcher: CallbackWatcher) -> Fitted:
         """The fitted model of rows: the candidate with the smallest loss, or a stack of several."""

@@ -1,9 +1,8 @@
-"""One kernel model as a candidate: parameters, objective and search."""
+"""Models with one kernel as candidates: values of their parameters, costs and searches."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -17,32 +16,33 @@ from looms._memory import GIVEN, GRID, SEARCH
 from looms._typing import Array, Matrix
 from looms._words import one_line
 from looms.blocks import RowBlocks, blocks_of
-from looms.criteria import as_criterion
+from looms.criteria import Criterion, as_criterion
 from looms.estimators._encoding import class_weights
 from looms.estimators._folds import SHARE_IN_FOLDS
-from looms.estimators._model import Model
 from looms.estimators._search import Search
-from looms.fitted._fitted import Fitted
 from looms.fitted._rows import Rows
 from looms.kernels import Kernel
-from looms.kernels._names import as_kernel, is_estimator
+from looms.kernels._names import KernelLike, as_kernel, is_estimator
 from looms.kernels._samples import Samples, center_of, check_scale
 from looms.lssvm.features import has_few_features
-from looms.lssvm.fit import KernelMember, LandmarkMember
-from looms.selection._candidates import Tried
-from looms.selection._given import GivenCriterion
+from looms.lssvm.fit import Fit, KernelMember, LandmarkMember
 from looms.selection._low_rank import (
     LARGEST_RANK,
     drawn_landmarks,
     low_rank_objective,
 )
-from looms.selection._objective import objective_of
+from looms.selection._objective import HeldOutCriterion, objective_of
+from looms.selection._problem import Given, Problem, Tuned
+from looms.selection._scan import scan
 from looms.selection._support_vectors import (
     DEVIANCE,
     SupportVectorCriterion,
     score_of,
     search_paths,
 )
+from looms.selection._tune import tune
+from looms.selection._tuning import Tuning
+from looms.svm._problem import Loss
 
 #: Rows up to which n_landmarks="auto" takes the whole kernel matrix.
 FULL_ROWS = 5000
@@ -71,49 +71,69 @@ class LeastSquares:
 
     Attributes
     ----------
-    model : with the parameters.
+    kernel : kernel, as it was passed.
+    mu : regularization; with a number nothing is searched.
+    n_landmarks : number of landmarks, or "auto"; None for the whole kernel matrix.
+    search : options of the search.
     """
 
-    model: OneKernel
+    kernel: KernelLike
+    mu: float | None
+    n_landmarks: int | str | None
+    search: Search
     methods = ("gradient", "grid")
-    criterion = "press"
 
-    def check(self, search: Search, classes: bool) -> None:
-        """ValueError for options of a search that do not suit."""
-        if search.criterion is not None and as_criterion(search.criterion).needs_labels > classes:
+    @property
+    def criterion(self) -> str | Criterion:
+        """Criterion of the search, by default the mean squared error."""
+        return "press" if self.search.criterion is None else self.search.criterion
+
+    @property
+    def on_grid(self) -> bool:
+        """True if the points of a grid compete, whose choice is repeated in closed form."""
+        return self.search.method == "grid"
+
+    @property
+    def may_have_landmarks(self) -> bool:
+        """True unless the kernel matrix is given."""
+        return not as_kernel(self.kernel).pairwise
+
+    def check(self, classes: bool) -> None:
+        """ValueError for a criterion of classes in a regression."""
+        if as_criterion(self.criterion).needs_labels > classes:
             raise ValueError(
-                f"Criterion {search.criterion!r} judges classes; for regression use 'press'."
+                f"Criterion {self.criterion!r} judges classes; for regression use 'press'."
             )
 
     def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
         """Number of landmarks for the rows ``X``, or "auto"; None for the whole kernel matrix."""
-        model, kernel, n = self.model, as_kernel(self.model.kernel), X.shape[0]
+        kernel, n = as_kernel(self.kernel), X.shape[0]
         few = has_few_features(kernel, X.shape) and not isinstance(X, RowBlocks)
         whole = n <= FULL_ROWS or kernel.pairwise or few
-        if model.n_landmarks is None or (model.n_landmarks == "auto" and whole):
+        if self.n_landmarks is None or (self.n_landmarks == "auto" and whole):
             return None
         if kernel.pairwise:
             raise ValueError(
                 "kernel='precomputed' is the whole kernel matrix, without landmarks: use "
                 "n_landmarks=None."
             )
-        if model.n_landmarks == "auto":
-            return "auto" if model.mu is None else _GIVEN_LANDMARKS
-        return min(int(model.n_landmarks), n)
+        if self.n_landmarks == "auto":
+            return "auto" if self.mu is None else _GIVEN_LANDMARKS
+        return min(int(self.n_landmarks), n)
 
     def arrays_for(self, X: Matrix | RowBlocks) -> float:
         """Arrays of the size of the kernel matrix that a fit to ``X`` has in memory at once."""
-        few = has_few_features(as_kernel(self.model.kernel), X.shape)
+        few = has_few_features(as_kernel(self.kernel), X.shape)
         if few or self.landmarks_for(X) is not None:
             return 0.0
-        if self.model.mu is not None:
+        if self.mu is not None:
             return GIVEN
-        return GRID if self.model._on_grid else SEARCH
+        return GRID if self.on_grid else SEARCH
 
     def operations_for(self, X: Matrix | RowBlocks) -> float:
         """Floating-point operations of a fit to ``X``, very roughly."""
-        m, n, given = self.landmarks_for(X), float(X.shape[0]), self.model.mu is not None
-        if has_few_features(as_kernel(self.model.kernel), X.shape):
+        m, n, given = self.landmarks_for(X), float(X.shape[0]), self.mu is not None
+        if has_few_features(as_kernel(self.kernel), X.shape):
             return 0.0
         if m is None:
             return (1.0 if given else OPERATIONS_OF_SEARCH) * n**3
@@ -123,82 +143,107 @@ class LeastSquares:
         rows = _OF_ALL_ROWS * n + _OF_SOME_ROWS * min(n, _ROWS_OF_SEARCH)
         return rows * size**2 + _OF_NUMBER * (m == "auto")
 
-    def tried_on(self, rows: Rows, X: Matrix | RowBlocks, **options: Any) -> Tried:
-        model, y, m = self.model, rows.own(rows.targets), self.landmarks_for(X)
-        search = model._options
+    def searched(self, objective: HeldOutCriterion, **options: Any) -> tuple[Tuning, Fit | None]:
+        """Hyper-parameters that the search finds, and the model there.
 
-        def objective(kernel: Any, at_most: int | None = None) -> Any:
-            if model.mu is not None:
-                return self._given_criterion(as_kernel(kernel), X, y, m, rows.seed, **options)
-            if m is None:
-                return objective_of(X, y, kernel=kernel, prior=search.prior, **options)
-            rank = m if at_most is None else at_most if m == "auto" else min(m, at_most)
-            drawn: dict[str, Any] = {"rank": rank, "tuned": search.tuned, "random_state": rows.seed}
-            return low_rank_objective(
-                blocks_of(X), y, kernel=kernel, prior=search.prior, **drawn, **options
-            )
+        ``options`` are the random state and callbacks of `looms.selection._tune.tune`.
+        """
+        search = self.search
+        if self.on_grid:
+            return scan(objective, **options)
+        return tune(
+            objective,
+            max_iter=search.max_iter,
+            n_restarts=search.n_restarts,
+            tolerance=search.tol,
+            max_samples=search.max_samples,
+            minimizer=search._minimizer,
+            **options,
+        )
 
-        return Tried(model.kernel, options["criterion"], objective, search.tuned)
+    def tuned(self, problem: Problem, **callbacks: Any) -> Tuned:
+        """The least criterion that the search finds, or that of the given values."""
+        if self.mu is not None:
+            return self._given(problem, self.mu)
+        objective, rng = self.objective(problem), np.random.RandomState(problem.seed)
+        tuning, fit = self.searched(objective, random_state=rng, **callbacks)
+        failure = "" if fit else objective.failure_at(tuning.theta)
+        return Tuned.of(objective, tuning, fit, failure)
 
-    def _given_criterion(
-        self,
-        kernel: Kernel,
-        X: Matrix | RowBlocks,
-        y: Array,
-        n_landmarks: Any,
-        seed: int,
-        **options: Any,
-    ) -> GivenCriterion:
-        """Criterion at the given values; those that the kernel leaves open are of the rows."""
-        zeta, mu = options["sample_weight"], float(self.model.mu or 0.0)
-        rng = np.random.RandomState(seed)
-        zeta = options["sample_weight"] = zeta * (len(zeta) / zeta.sum())
-        if n_landmarks is None:
+    def objective(self, problem: Problem) -> HeldOutCriterion:
+        """The criterion as a function of the hyper-parameters."""
+        m, kernel = self.landmarks_for(problem.X), as_kernel(self.kernel)
+        options = {"criterion": self.criterion, "prior": self.search.prior} | problem.options
+        if m is None:
+            return objective_of(problem.X, problem.y, kernel=kernel, **options)
+        return low_rank_objective(
+            blocks_of(problem.X),
+            problem.y,
+            kernel=kernel,
+            rank=m,
+            tuned=self.searched,
+            random_state=problem.seed,
+            **options,
+        )
+
+    def _given(self, problem: Problem, mu: float) -> Tuned:
+        """The model with given values; those that the kernel leaves open are of the rows."""
+        X, kernel, m = problem.X, as_kernel(self.kernel), self.landmarks_for(problem.X)
+        member: KernelMember
+        if m is None:
             if not kernel.pairwise:
                 check_scale(X)
-            samples = Samples(X, center=center_of(X), weight=zeta)
-            kernel = kernel.started(samples)
-            return GivenCriterion(
-                X, y, member=KernelMember(1.0, kernel, mu), samples=samples, **options
-            )
-        kernel, landmarks = drawn_landmarks(kernel, blocks_of(X), n_landmarks, rng)
-        values = 1.0, kernel, mu
-        return GivenCriterion(
-            blocks_of(X), y, member=LandmarkMember(*values, landmarks=landmarks), **options
-        )
+            samples = Samples(X, center=center_of(X), weight=problem.zeta)
+            member = KernelMember(1.0, kernel.started(samples), mu)
+        else:
+            X, rng = blocks_of(X), np.random.RandomState(problem.seed)
+            kernel, landmarks = drawn_landmarks(kernel, X, int(m), rng)
+            samples = Samples(landmarks, center=center_of(landmarks))
+            member = LandmarkMember(1.0, kernel, mu, landmarks=landmarks)
+        return Given(self.kernel, self.criterion, member, samples).tuned(replace(problem, X=X))
+
+    def with_kernel(self, kernel: Kernel, X: Matrix | RowBlocks, *, most_landmarks: int) -> Self:
+        """The candidate with another kernel, on so many landmarks at most."""
+        m = self.landmarks_for(X)
+        if m is not None:
+            m = most_landmarks if isinstance(m, str) else min(m, most_landmarks)
+        return replace(self, kernel=kernel, n_landmarks=m)
 
 
 @dataclass(frozen=True, eq=False)
 class SupportVectors:
-    """A candidate with the hinge loss, tuned by the paths of its models without each unit.
+    """A candidate with a hinge loss, tuned by the paths of its models without each unit.
 
     Attributes
     ----------
-    model : with the parameters.
+    kernel, mu, search : as for `LeastSquares`.
+    loss : "hinge" or "squared_hinge".
+    n_jobs : number of processes that solve models.
     """
 
-    model: OneKernel
+    kernel: KernelLike
+    mu: float | None
+    loss: Loss
+    search: Search
+    n_jobs: int | None
     methods = ("pattern", "grid")
-    criterion = DEVIANCE
+    on_grid = may_have_landmarks = False
 
-    def check(self, search: Search, classes: bool) -> None:
-        """ValueError for options of a search that do not suit, and for what an SVM has not."""
-        if search.criterion is not None:
-            score_of(search.criterion)
-        given, plain = search.get_params(), Search().get_params()
+    @property
+    def criterion(self) -> str | Criterion:
+        """Criterion of the search, by default the deviance."""
+        return DEVIANCE if self.search.criterion is None else self.search.criterion
+
+    def check(self, classes: bool) -> None:
+        """ValueError for options of a search that do not suit."""
+        score_of(self.criterion)
+        given, plain = self.search.get_params(), Search().get_params()
         others = [name for name in _OF_GRADIENTS if given[name] != plain[name]]
         if others:
             raise ValueError(
-                f"loss={self.model.loss!r} is searched without gradients, for which Search has "
+                f"loss={self.loss!r} is searched without gradients, for which Search has "
                 f"{', '.join(others)}: leave that out, or use loss='squared'."
             )
-        if self.model.n_landmarks not in (None, "auto"):
-            raise ValueError(
-                f"loss={self.model.loss!r} has support vectors instead of landmarks: use "
-                "n_landmarks=None, or loss='squared'."
-            )
-        if not self.model.fit_intercept:
-            raise ValueError(f"loss={self.model.loss!r} has an intercept: use fit_intercept=True.")
 
     def landmarks_for(self, X: Matrix | RowBlocks) -> None:
         return None
@@ -207,114 +252,99 @@ class SupportVectors:
         return SEARCH
 
     def operations_for(self, X: Matrix | RowBlocks) -> float:
-        return (1.0 if self.model.mu is None else 1.0 / 50) * _OF_PATHS * float(X.shape[0]) ** 3
+        return (1.0 if self.mu is None else 1.0 / 50) * _OF_PATHS * float(X.shape[0]) ** 3
 
-    def tried_on(self, rows: Rows, X: Matrix | RowBlocks, **options: Any) -> Tried:
-        model, search, zeta = self.model, self.model._options, options["sample_weight"]
-        del options["fit_intercept"]
-        options["sample_weight"] = zeta * (len(zeta) / zeta.sum())
-        values: dict[str, Any] = {"mu": model.mu, "loss": model.loss}
+    def tuned(self, problem: Problem, **callbacks: Any) -> Tuned:
+        """The least criterion that the search finds, or that of the given values."""
+        values: dict[str, Any] = {"mu": self.mu, "loss": self.loss, "criterion": self.criterion}
+        return search_paths(
+            SupportVectorCriterion(problem, kernel=as_kernel(self.kernel), **values),
+            method=self.search.method or "pattern",
+            resolution=self.search.resolution,
+            run=Parallel(n_jobs=self.n_jobs, return_as="generator"),
+            **callbacks,
+        )
 
-        def objective(kernel: Any, at_most: int | None = None) -> SupportVectorCriterion:
-            y = rows.own(rows.targets)
-            return SupportVectorCriterion(X, y, kernel=as_kernel(kernel), **values, **options)
-
-        run = Parallel(n_jobs=model.n_jobs, return_as="generator")
-        how: dict[str, Any] = {"method": search.method or "pattern"}
-        searched = partial(search_paths, **how, resolution=search.resolution, run=run)
-        return Tried(model.kernel, options["criterion"], objective, searched)
+    def with_kernel(self, kernel: Kernel, X: Matrix | RowBlocks, *, most_landmarks: int) -> Self:
+        """The candidate with another kernel; it has no landmarks."""
+        return replace(self, kernel=kernel)
 
 
-class OneKernel(Model):
-    """Base class of the models with one kernel, whose values are tuned or given."""
+def candidate_of(model: Any) -> LeastSquares | SupportVectors:
+    """The candidate that the parameters of a model describe."""
+    search = Search() if model.search is None else model.search
+    if model.loss == "squared":
+        return LeastSquares(model.kernel, model.mu, model.n_landmarks, search)
+    return SupportVectors(model.kernel, model.mu, model.loss, search, model.n_jobs)
 
-    kernel: Any
-    mu: float | None
-    loss: str = "squared"
-    n_landmarks: int | str | None
-    search: Search | None
 
-    @property
-    def _options(self) -> Search:
-        """Options of its search."""
-        return Search() if self.search is None else self.search
+def problem_of(model: Any, rows: Rows, X: Matrix | RowBlocks, **options: Any) -> Problem:
+    """The candidate on the rows of a fit; ``X`` are those that take part."""
+    candidate = candidate_of(model)
+    options["selection_weight"] = rows.own(criterion_weight(candidate.search, rows))
+    return Problem(candidate, X, rows.own(rows.targets), seed=rows.seed, **options)
 
-    @property
-    def _on_grid(self) -> bool:
-        """True if the points of a grid compete, whose choice is repeated in closed form."""
-        return self.loss == "squared" and self._options.method == "grid"
 
-    @property
-    def _candidates(self) -> list[Any]:
-        return [self]
+def criterion_weight(search: Search, rows: Rows) -> Array:
+    """(n,) weights of the rows in the criterion of a search."""
+    given, same = search.class_weight, "same"
+    if not rows.outcome.decides or (isinstance(given, str) and given == same):
+        return rows.selection_weight
+    labels, classes = class_indices(rows.targets), np.unique(rows.y)
+    name = "class_weight of the search"
+    return rows.weight * class_weights(given, labels, classes, rows.weight, name, same)
 
-    @property
-    def _problem(self) -> LeastSquares | SupportVectors:
-        return LeastSquares(self) if self.loss == "squared" else SupportVectors(self)
 
-    @property
-    def _can_have_landmarks(self) -> bool:
-        """True for the squared loss, unless the kernel matrix is given."""
-        return self.loss == "squared" and not as_kernel(self.kernel).pairwise
+def model_of_folds(model: Any) -> Any:
+    """The model that is fitted without a fold, whose search ends on a share of the rows.
 
-    def _tried_on(self, rows: Rows, X: Matrix | RowBlocks, **options: Any) -> Tried:
-        """The candidate on the rows of a fit; ``X`` are those that take part."""
-        problem = self._problem
-        options["criterion"] = self._options.criterion or problem.criterion
-        options["selection_weight"] = rows.own(self._selection_weight(rows))
-        return problem.tried_on(rows, X, **options)
-
-    @property
-    def _for_folds(self) -> Self:
-        """The model that is fitted without a fold, whose search ends on a share of the rows.
-
-        On 23 tables of 500 rows a stack has 0.999 × the error of one with searches on all rows.
-        """
-        search = self._options
-        if self.loss != "squared" or self._on_grid or search.max_samples is not None:
-            return self
-        few = clone(search).set_params(max_samples=SHARE_IN_FOLDS)
-        model: Self = clone(self).set_params(search=few)
+    On 23 tables of 500 rows a stack has 0.999 × the error of one with searches on all rows.
+    """
+    candidate = candidate_of(model)
+    search = candidate.search
+    if isinstance(candidate, SupportVectors) or candidate.on_grid or search.max_samples is not None:
         return model
+    return clone(model).set_params(search=clone(search).set_params(max_samples=SHARE_IN_FOLDS))
 
-    def _selection_weight(self, rows: Rows) -> Array:
-        given, same = self._options.class_weight, "same"
-        if not rows.outcome.decides or (isinstance(given, str) and given == same):
-            return rows.selection_weight
-        labels, classes = class_indices(rows.targets), np.unique(rows.y)
-        name = "class_weight of the search"
-        return rows.weight * class_weights(given, labels, classes, rows.weight, name, same)
 
-    def _check_candidate(self, classes: bool) -> None:
-        """ValueError or TypeError for parameters that no rows could mend."""
-        if isinstance(self.kernel, (list, tuple)):
-            task = "Classifier" if classes else "Regressor"
+def check_candidate(model: Any, classes: bool) -> None:
+    """ValueError or TypeError for parameters that no rows could mend."""
+    if isinstance(model.kernel, (list, tuple)):
+        task = "Classifier" if classes else "Regressor"
+        raise ValueError(
+            f"kernel must be one kernel, got a list of {len(model.kernel)}: "
+            f"Tabular{task}(candidates=...) compares several kernels, or stacks them."
+        )
+    if is_estimator(model.kernel):
+        raise TypeError(
+            f"A kernel must be a name, an object or a function, got {one_line(model.kernel)}."
+        )
+    as_kernel(model.kernel)  # an unknown name is an error
+    mu, m, loss = model.mu, model.n_landmarks, model.loss
+    if mu is not None and not (isinstance(mu, Real) and 0 < float(mu) < np.inf):
+        raise ValueError(f"mu must be a positive number, or None to tune it, got {mu!r}.")
+    if m not in (None, "auto"):
+        check_count(m, "n_landmarks", others=", 'auto' or None")
+    check_flag("fit_intercept", model.fit_intercept)
+    check_known(loss, "loss", LOSSES)
+    candidate = candidate_of(model)
+    search = candidate.search
+    if not isinstance(search, Search):
+        raise TypeError(f"search must be a looms.Search or None, got {search!r}.")
+    if search.method is not None:
+        check_known(search.method, f"search method of loss={loss!r}", candidate.methods)
+    search.check()
+    candidate.check(classes)
+    if isinstance(candidate, SupportVectors):
+        if m not in (None, "auto"):
             raise ValueError(
-                f"kernel must be one kernel, got a list of {len(self.kernel)}: "
-                f"Tabular{task}(candidates=...) compares several kernels, or stacks them."
+                f"loss={loss!r} has support vectors instead of landmarks: use "
+                "n_landmarks=None, or loss='squared'."
             )
-        if is_estimator(self.kernel):
-            raise TypeError(
-                f"A kernel must be a name, an object or a function, got {one_line(self.kernel)}."
-            )
-        as_kernel(self.kernel)  # an unknown name is an error
-        if self.mu is not None and not (isinstance(self.mu, Real) and 0 < float(self.mu) < np.inf):
-            raise ValueError(f"mu must be a positive number, or None to tune it, got {self.mu!r}.")
-        if self.n_landmarks not in (None, "auto"):
-            check_count(self.n_landmarks, "n_landmarks", others=", 'auto' or None")
-        check_flag("fit_intercept", self.fit_intercept)
-        check_known(self.loss, "loss", LOSSES)
-        if not isinstance(self._options, Search):
-            raise TypeError(f"search must be a looms.Search or None, got {self.search!r}.")
-        problem = self._problem
-        if self._options.method is not None:
-            check_known(
-                self._options.method, f"search method of loss={self.loss!r}", problem.methods
-            )
-        self._options.check()
-        problem.check(self._options, classes)
+        if not model.fit_intercept:
+            raise ValueError(f"loss={loss!r} has an intercept: use fit_intercept=True.")
 
-    def _values_of(self, fitted: Fitted) -> dict[str, Any]:
-        member = fitted.kernel_members[0]
-        values = {"kernel": member.kernel, "mu": member.mu, "fit_intercept": fitted.fit_intercept}
-        return super()._values_of(fitted) | values  # as fitted, whatever was set since
+
+def has_kernel(candidate: Any) -> bool:
+    """True for a model of looms with one kernel, and not an estimator of scikit-learn."""
+    return hasattr(candidate, "n_landmarks")

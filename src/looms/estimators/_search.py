@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,10 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from looms._checks import check_count, check_flag, check_share
-from looms.lssvm.fit import Fit
-from looms.selection._scan import scan
-from looms.selection._tune import tune
-from looms.selection._tuning import Tuning
+from looms.optimize._minimize import minimize
 
 
 class Search(BaseEstimator):  # type: ignore[misc]
@@ -75,6 +70,9 @@ class Search(BaseEstimator):  # type: ignore[misc]
     'cross_entropy'
     """
 
+    #: Search along gradients, of each start on each number of samples.
+    _minimizer = staticmethod(minimize)
+
     def __init__(
         self,
         criterion: Any = None,
@@ -120,16 +118,3 @@ class Search(BaseEstimator):  # type: ignore[misc]
         step = self.resolution
         if not (isinstance(step, Real) and 0 < float(step) < np.inf):
             raise ValueError(f"resolution must be a positive number, got {step!r}.")
-
-    @property
-    def tuned(self) -> Callable[..., tuple[Tuning, Fit | None]]:
-        """``looms.selection._tune.tune`` or a scan of the grid, with these options."""
-        if self.method == "grid":
-            return scan
-        return partial(
-            tune,
-            max_iter=self.max_iter,
-            n_restarts=self.n_restarts,
-            tolerance=self.tol,
-            max_samples=self.max_samples,
-        )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-import numpy as np
 from sklearn.utils import check_random_state
 
 from looms._memory import GRID, check_memory
@@ -15,9 +13,16 @@ from looms._typing import Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import gathered
 from looms.estimators._callbacks import CallbackWatcher
-from looms.estimators._estimator_member import EstimatorMember, check_estimators, unequal
-from looms.estimators._fit_routing import check_fit, model_takes_weights
+from looms.estimators._estimator_member import check_estimators, estimator_problem
+from looms.estimators._fit_routing import model_takes_weights
 from looms.estimators._folds import SHARE_IN_FOLDS, nearly_noiseless
+from looms.estimators._one_kernel import (
+    LeastSquares,
+    candidate_of,
+    has_kernel,
+    model_of_folds,
+    problem_of,
+)
 from looms.estimators._selection import (
     MOST_IN_FOLDS,
     Selection,
@@ -34,12 +39,9 @@ from looms.estimators._warnings import (
 from looms.fitted._fitted import Fitted
 from looms.fitted._rows import CHOICE_FOLDS, Rows
 from looms.folds import group_numbers, is_grouped
-from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
-from looms.selection._candidates import Tried, choose
-from looms.selection._given import GivenCriterion
+from looms.selection._candidates import choose
 from looms.selection._nested import Nested, Rounds
-from looms.selection._scan import scan
 from looms.units import Units
 
 #: Times of a grid that its choices without every row take.
@@ -55,7 +57,7 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> tuple[Selectio
     X = training_rows(rows.X, rows.train, any(kernel.pairwise for kernel in model._kernels()))
     candidates, units = model._candidates_for(X), rows.units(model.cv)
     kernels = _with_kernels(candidates)
-    estimators = [one for one in candidates if one not in kernels]
+    estimators = [candidate for candidate in candidates if candidate not in kernels]
     check_estimators(estimators, rows.outcome.decides, model._kernels())
     operations, n_arrays = cost_on(model, X)
     if n_arrays:
@@ -66,22 +68,17 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> tuple[Selectio
     options = _options(model, rows, units)
     compares = len(candidates) > 1 and _compares(model, X, kernels)
     outer = choice_folds(model, rows, units) if compares else None
-    tried = [
-        _estimator_on(rows, X, one, outer, **options)
-        if one in estimators
-        else one._tried_on(rows, X, **options)
-        for one in candidates
+    problems = [
+        problem_of(candidate, rows, X, **options)
+        if candidate in kernels
+        else estimator_problem(candidate, rows, X, outer, **options)
+        for candidate in candidates
     ]
-    watcher.begins(len(tried))
-    choice = choose(
-        tried,
-        loss_of=rows.loss,
-        watcher=watcher,
-        random_state=rows.seed,
-        by_value=_all_on_grid(kernels),
-    )
+    watcher.begins(len(problems))
+    by_value = _all_on_grid(kernels)
+    choice = choose(problems, loss_of=rows.loss, watcher=watcher, by_value=by_value)
     selection = Selection(rows, units, choice)
-    for_folds = [one._for_folds if one in kernels else one for one in candidates]
+    for_folds = [model_of_folds(one) if one in kernels else one for one in candidates]
     if outer is not None:
         selection = combined_in_folds(model, selection, for_folds, outer)
         quiet = nearly_noiseless(selection.in_folds, rows.outcome)
@@ -93,7 +90,7 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> tuple[Selectio
 
 def _with_kernels(candidates: Sequence[Any]) -> list[Any]:
     """The candidates that have a kernel; the others are estimators of scikit-learn."""
-    return [candidate for candidate in candidates if hasattr(candidate, "_tried_on")]
+    return [candidate for candidate in candidates if has_kernel(candidate)]
 
 
 def _checked(model: Any, rows: Rows) -> Rows:
@@ -101,7 +98,7 @@ def _checked(model: Any, rows: Rows) -> Rows:
     X, n, least = rows.X, len(rows.train), 3 if model._tunes else 2
     if isinstance(X, RowBlocks):
         X.check_finite()
-        if any(one._problem.landmarks_for(X) is None for one in model._of_kernels):
+        if any(candidate_of(one).landmarks_for(X) is None for one in model._of_kernels):
             X = rows_in_memory(X)
     numbers = group_numbers(gathered(rows.groups), X.shape[0], model.cv)
     grouped = rows.groups is not None
@@ -131,13 +128,13 @@ def _options(model: Any, rows: Rows, units: Units) -> dict[str, Any]:
 
 def _compares(model: Any, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:
     """True if candidates are compared other than by the values that tuned them."""
-    whole = all(one._problem.landmarks_for(X) is None for one in kernels)
+    whole = all(candidate_of(one).landmarks_for(X) is None for one in kernels)
     return bool(model._stacks or (whole and not _all_on_grid(kernels)))
 
 
 def _all_on_grid(kernels: Sequence[Any]) -> bool:
     """True if the candidates with a kernel are compared on grids."""
-    return bool(kernels) and all(one._on_grid for one in kernels)
+    return bool(kernels) and all(candidate_of(one).on_grid for one in kernels)
 
 
 def cost_on(model: Any, X: Matrix | RowBlocks) -> tuple[float, float]:
@@ -147,44 +144,20 @@ def cost_on(model: Any, X: Matrix | RowBlocks) -> tuple[float, float]:
     """
     candidates = model._candidates_for(X)
     kernels = _with_kernels(candidates)
-    operations = float(sum(one._problem.operations_for(X) for one in kernels))
+    operations = float(sum(candidate_of(one).operations_for(X) for one in kernels))
     few = X.shape[0] <= MOST_IN_FOLDS
     if len(candidates) > 1 and few and _compares(model, X, kernels):
         operations *= 1 + SHARE_IN_FOLDS * CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3
-    return operations, max((one._problem.arrays_for(X) for one in kernels), default=0.0)
+    return operations, max((candidate_of(one).arrays_for(X) for one in kernels), default=0.0)
 
 
 def remedies_of_time(model: Any) -> list[str]:
     """Settings that make a fit faster."""
     ways = ["fewer candidates"] * (len(model._candidates) > 1)
-    if any(one._can_have_landmarks for one in model._of_kernels):
+    if any(candidate_of(one).may_have_landmarks for one in model._of_kernels):
         of = "" if model in model._of_kernels else " of the candidates"
         ways.append(f"fewer landmarks{of} (n_landmarks=...)")
     return ways
-
-
-def _estimator_on(
-    rows: Rows,
-    X: Matrix | RowBlocks,
-    estimator: Any,
-    outer: Units | None,
-    **options: Any,
-) -> Tried:
-    """An estimator of scikit-learn as it is, on the rows of a fit, compared in the folds."""
-    targets, zeta = rows.own(rows.targets), options.pop("sample_weight")
-    classes = np.unique(rows.own(rows.y)) if rows.outcome.decides else None
-    zeta = zeta * (len(zeta) / zeta.sum())
-    member = EstimatorMember(
-        *(1.0, estimator, classes, targets.shape[1:]),
-        keeps_shares=outer is not None and rows.outcome.decides and rows.weighs,
-        by_groups=rows.grouped,
-    )
-    check_fit(estimator, unequal(zeta), rows.own(rows.groups) if rows.grouped else None)
-    if outer is not None:
-        options["units"] = outer
-    options |= {"sample_weight": zeta, "criterion": "press"}
-    criterion = partial(GivenCriterion, X, targets, **options)
-    return Tried(estimator, "press", lambda _: criterion(member=member), scan)
 
 
 def repeats_in_closed_form(recipe: Any, fitted: Fitted) -> bool:
@@ -205,6 +178,7 @@ def chosen_in_rounds(recipe: Any, fitted: Fitted, rows: Rows) -> Nested:
     warn_of_time(_ROUNDS * fitted.seconds, n_jobs=1)
     rounds = Rounds(y, units, classes=rows.outcome.decides)
     for one in recipe._candidates_for(X):
-        tried = one._tried_on(rows, X, **_options(recipe, rows, units))
-        rounds.scan(tried.objective_of(as_kernel(one.kernel)))
+        problem = problem_of(one, rows, X, **_options(recipe, rows, units))
+        assert isinstance(problem.candidate, LeastSquares)  # which alone has grids
+        rounds.scan(problem.candidate.objective(problem))
     return rounds.nested(rows.train, rows.own(rows.weight), rows.loss)

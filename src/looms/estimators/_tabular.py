@@ -37,6 +37,7 @@ from looms.estimators._warnings import (
     warnings_are_kept,
 )
 from looms.fitted._fitted import Fitted, prepared
+from looms.fitted._rows import Rows
 from looms.folds import group_numbers, is_grouped
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel, is_estimator
@@ -137,6 +138,12 @@ class Tabular(Model):
             if isinstance(fit.member, LandmarkMember):
                 tried[k] = clone(tried[k]).set_params(n_landmarks=len(fit.member.landmarks))
         return unfitted(self, candidates=tried)
+
+    def _selection_weight(self, rows: Rows) -> Array:
+        return rows.selection_weight
+
+    def _values_of(self, fitted: Fitted) -> dict[str, Any]:
+        return {"cv": None} | self._weights_of_classes(fitted)
 
     @property
     def _is_auto(self) -> bool:

@@ -18,6 +18,7 @@ from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import unfitted
 from looms.estimators._kernel_regressor import KernelRegressor
+from looms.estimators._one_kernel import model_of_folds
 from looms.estimators._regressor import Regressor
 from looms.estimators._selecting import cost_on, remedies_of_time
 from looms.estimators._tabular import Tabular
@@ -282,7 +283,7 @@ def _first_curved(candidates: list[Any]) -> Any:
     kernels = [one for one in candidates if isinstance(one, KernelRegressor)]
     curved = [one for one in kernels if not isinstance(as_kernel(one.kernel), Linear)]
     first = next(iter([*curved, *kernels]), None)
-    return KernelRegressor() if first is None else clone(first._for_folds)
+    return KernelRegressor() if first is None else clone(model_of_folds(first))
 
 
 def _compared(

@@ -20,7 +20,7 @@ from looms.diagnostics._problem import by_kernels
 from looms.estimators._folds import evaluation_folds
 from looms.estimators._in_pipelines import kernel_model, parts_of
 from looms.estimators._model import scores_of
-from looms.estimators._one_kernel import OneKernel
+from looms.estimators._one_kernel import candidate_of, has_kernel
 from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Classes, Numbers
 from looms.fitted._rows import LEAST_OUTER_FOLDS, units_of_classes
@@ -135,7 +135,8 @@ class Model:
         chosen = None
         if self.best < len(self._tried):  # "auto" with used-up folds may have tried others
             chosen = self._tried[self.best]
-        self.prior: bool | None = chosen._options.prior if isinstance(chosen, OneKernel) else None
+        searched = chosen is not None and has_kernel(chosen)
+        self.prior: bool | None = candidate_of(chosen).search.prior if searched else None
         self.transform: str | None = outcome.transform if isinstance(outcome, Numbers) else None
         self.transforms: dict[str, float] = fitted.transforms
 
@@ -306,7 +307,7 @@ class Model:
         if not self.classification:
             of_scale = f" of {self.fitted_to}" if self.fitted_to else ""
             return CandidateLoss(f"{SCORES['rmse'].name}{of_scale}", "rmse")
-        on_grid = (getattr(one, "_on_grid", False) for one in self._tried)
+        on_grid = (has_kernel(one) and candidate_of(one).on_grid for one in self._tried)
         points = self.tuning is None or all(on_grid)
         if self.candidates and points and not self.n_choice_folds:
             return CandidateLoss(str(self.criterion))

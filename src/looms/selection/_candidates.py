@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -18,11 +17,11 @@ from looms.criteria import Criterion
 from looms.held_out import HeldOut
 from looms.kernels import Linear, Weighted
 from looms.kernels._hyperparameters import CLOSE_TO_LINEAR
-from looms.kernels._names import KernelLike, as_kernel, is_estimator, kernel_name
-from looms.lssvm import NotPositiveDefiniteError
+from looms.kernels._names import as_kernel, is_estimator, kernel_name
 from looms.lssvm.fit import Fit, KernelMember
 from looms.optimize._search import Outcome, Point
 from looms.selection._objective import HeldOutCriterion
+from looms.selection._problem import Problem, Tuned
 from looms.selection._tuning import BoundMet, Tuning
 
 #: Landmarks of the model that weights of features are learned from, at most.
@@ -198,135 +197,95 @@ class Watcher(Protocol):
     def candidate_ends(self, candidate: Candidate) -> bool: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Tried:
-    """A kernel, or an estimator of scikit-learn, to be tuned under a criterion.
-
-    Attributes
-    ----------
-    kernel, criterion : as they were passed.
-    objective_of : objective of a kernel, or of the estimator; on ``at_most`` landmarks if given.
-    search : `looms.selection._tune.tune` or a scan with its options, without the objective, its
-        callbacks and random state.
-    """
-
-    kernel: KernelLike | Any
-    criterion: str | Criterion
-    objective_of: Callable[..., Any]
-    search: Callable[..., tuple[Tuning, Fit | None]]
-
-    def objective_for_weights(self, kernel: Weighted) -> Any:
-        """Objective of the kernel without weights of features, which these are learned from."""
-        return self.objective_of(kernel.kernel, at_most=_LANDMARKS_FOR_WEIGHTS)
-
-
 def choose(
-    tried: Sequence[Tried],
+    problems: Sequence[Problem],
     *,
     loss_of: LossOf,
     watcher: Watcher,
-    random_state: int,
     by_value: bool = False,
 ) -> Choice:
     """Candidate with the smallest loss, among kernels tuned under criteria, and estimators.
 
     The first of equally good candidates is selected. If ``watcher`` stops the selection after a
-    candidate, the rest are skipped, provided that one could be evaluated. Feature weights that
-    are to be learned are those of the kernel tuned without them, under the same criterion.
+    candidate, the rest are skipped, provided that one could be evaluated.
 
     Parameters
     ----------
-    tried : the candidates.
+    problems : a problem for each candidate.
     loss_of : loss by which candidates are compared; it also sets the threshold.
-    by_value : whether they are compared by the criterion instead, as the points of a grid are.
     watcher : callbacks.
-    random_state : seed of the subsamples, which are the same for every candidate.
+    by_value : whether they are compared by the criterion instead, as the points of a grid are.
 
     Raises
     ------
     ValueError
         If no candidate could be evaluated anywhere; the message has the reason for the first.
     """
+    callbacks = {
+        "begun": watcher.stage_begins,
+        "evaluated": watcher.evaluation_done,
+        "progress": watcher.iteration_done,
+    }
     candidates: list[Candidate] = []
     models: list[tuple[Tuning, Fit | None]] = []
+    failures: list[str] = []
     best: tuple[int, HeldOutLoss] | None = None
-    objective: Any = None
-    reason = ""
-    for one in tried:
-        kernel, criterion, name = one.kernel, one.criterion, kernel_name(one.kernel)
-        opened: Any = kernel if is_estimator(kernel) else as_kernel(kernel)
-        searched = partial(_searched, one.search, watcher, random_state)
-        before = 0, 0
-        learns = isinstance(opened, Weighted) and opened.weights is None and not by_value
-        objective = None  # the matrices of a kernel go before those of the next come
-        watcher.candidate_begins(f"{name}, {criterion}")
+    for problem in problems:
+        candidate = problem.candidate
+        watcher.candidate_begins(f"{kernel_name(candidate.kernel)}, {candidate.criterion}")
         began = time.perf_counter()
-        objective = one.objective_for_weights(opened) if learns else one.objective_of(opened)
-        tuning, fit = objective.tuned(searched)
-        if learns and fit is not None:
-            before = tuning.n_evaluations, tuning.n_failures
-            assert isinstance(fit.member, KernelMember)
-            weighted = opened.learned(
-                objective.kernel_at(tuning.theta), objective.samples, fit.member.dual_coef
-            )
-            objective = None
-            objective = one.objective_of(weighted)
-            tuning, fit = objective.tuned(searched)
+        tuned = problem.tune(**callbacks) if by_value else _tuned_with_weights(problem, **callbacks)
         seconds = time.perf_counter() - began
-        loss = HeldOutLoss(np.inf) if fit is None else loss_of(fit.decided)
-        tuned = objective.kernel_at(tuning.theta) if fit is None else fit.member.kernel
-        compared = loss._replace(value=tuning.value) if by_value else loss
-        candidate = Candidate(
-            name,
-            tuned,
-            objective.mu_at(tuning.theta),
-            criterion,
-            tuning.value,
-            tuning.standard_error,
-            compared.value,
-            compared.threshold,
-            before[0] + tuning.n_evaluations,
-            before[1] + tuning.n_failures,
-            seconds,
-            tuning.outcome,
-            tuning.at_bounds,
-        )
-        candidates.append(candidate)
-        models.append((tuning, fit))
-        if fit is None:
-            reason = reason or f"{objective.kernel!r}: {_failure(objective, tuning)}"
-        elif best is None or candidate.loss < candidates[best[0]].loss:
+        loss = HeldOutLoss(np.inf) if tuned.fit is None else loss_of(tuned.fit.decided)
+        compared = loss._replace(value=tuned.tuning.value) if by_value else loss
+        candidates.append(_candidate(problem, tuned, compared, seconds))
+        models.append((tuned.tuning, tuned.fit))
+        if tuned.fit is None:
+            failures.append(tuned.failure)
+        elif best is None or compared.value < candidates[best[0]].loss:
             best = len(candidates) - 1, loss
-        if watcher.candidate_ends(candidate) and best is not None:
+        del tuned  # its samples go before those of the next problem come
+        if watcher.candidate_ends(candidates[-1]) and best is not None:
             break
     if best is None:
-        raise ValueError(f"No candidate could be evaluated. {reason}")
+        raise ValueError(f"No candidate could be evaluated. {failures[0]}")
     return Choice(candidates, models, *best)
 
 
-def _searched(
-    search: Callable[..., tuple[Tuning, Fit | None]],
-    watcher: Watcher,
-    random_state: int,
-    objective: Any,
-) -> tuple[Tuning, Fit | None]:
-    """The search of an objective, with its callbacks and a random state of its own."""
-    return search(
-        objective,
-        random_state=np.random.RandomState(random_state),
-        progress=watcher.iteration_done,
-        evaluated=watcher.evaluation_done,
-        begun=watcher.stage_begins,
+def _tuned_with_weights(problem: Problem, **callbacks: Any) -> Tuned:
+    """Tuned values; weights of features that the kernel leaves open are learned first.
+
+    They are those of the kernel tuned without them, under the same criterion.
+    """
+    candidate = problem.candidate
+    kernel = None if is_estimator(candidate.kernel) else as_kernel(candidate.kernel)
+    if not (isinstance(kernel, Weighted) and kernel.weights is None):
+        return problem.tune(**callbacks)
+    small = candidate.with_kernel(kernel.kernel, problem.X, most_landmarks=_LANDMARKS_FOR_WEIGHTS)
+    plain = replace(problem, candidate=small).tune(**callbacks)
+    if plain.fit is None:
+        return plain
+    assert isinstance(plain.fit.member, KernelMember)
+    assert plain.samples is not None
+    weighted = kernel.learned(plain.kernel, plain.samples, plain.fit.member.dual_coef)
+    tuned = replace(problem, candidate=replace(candidate, kernel=weighted)).tune(**callbacks)
+    return tuned._replace(tunings=plain.tunings + tuned.tunings)
+
+
+def _candidate(problem: Problem, tuned: Tuned, loss: HeldOutLoss, seconds: float) -> Candidate:
+    """Record of a candidate."""
+    return Candidate(
+        kernel_name=kernel_name(problem.candidate.kernel),
+        kernel=tuned.kernel if tuned.fit is None else tuned.fit.member.kernel,
+        mu=tuned.mu,
+        criterion=problem.candidate.criterion,
+        value=tuned.tuning.value,
+        standard_error=tuned.tuning.standard_error,
+        loss=loss.value,
+        threshold=loss.threshold,
+        n_evaluations=sum(tuning.n_evaluations for tuning in tuned.tunings),
+        n_failures=sum(tuning.n_failures for tuning in tuned.tunings),
+        seconds=seconds,
+        outcome=tuned.tuning.outcome,
+        at_bounds=tuned.tuning.at_bounds,
     )
-
-
-def _failure(objective: Any, tuning: Tuning) -> str:
-    """Message about a tuning that ended without a model or a finite criterion."""
-    known: str = getattr(objective, "failure", "")
-    if known:
-        return known
-    try:
-        objective.fit(tuning.theta)
-    except NotPositiveDefiniteError as error:
-        return str(error)
-    return f"the criterion is not finite at mu = {objective.mu_at(tuning.theta):.3g}."

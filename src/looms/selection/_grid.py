@@ -6,8 +6,8 @@ The score is a function of several points at a time, which it may evaluate in pa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ Scorer = Callable[[list[Place]], Sequence[float]]
 _EQUAL = 1e-9
 
 
-@dataclass(frozen=True)
-class Searched:
+class Searched(NamedTuple):
     """Points and scores of a search.
 
     Attributes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,6 @@ from looms._checks import take_rows
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
-from looms.criteria import Criterion
 from looms.kernels import Kernel
 from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._names import KernelLike
@@ -73,37 +72,20 @@ class LowRankObjective(HeldOutCriterion):
         kernel: Kernel,
         bounds: Array,
         mu: float,
-        criterion: str | Criterion = "press",
-        sample_weight: npt.ArrayLike | None = None,
-        selection_weight: npt.ArrayLike | None = None,
-        fit_intercept: bool = True,
-        units: Units | None = None,
         prior: HyperPrior | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            blocks.shape[0],
-            y,
-            criterion,
-            sample_weight,
-            selection_weight,
-            fit_intercept,
-            units,
-        )
+        super().__init__(blocks.shape[0], y, **options)
         self.blocks, self._placed = blocks, Placed.of(self.units, blocks)
         self.kernel = kernel
         self.bounds = bounds
         self.theta0 = np.clip(np.append(kernel.theta, np.log2(mu)), *bounds.T)
         self.prior = prior
-        self._landmarks = Samples(landmarks, center=center_of(landmarks))
+        self.samples = Samples(landmarks, center=center_of(landmarks))
 
     @property
     def rows_of_search(self) -> int:
         return min(self.n_samples, max(_ROWS_OF_STEPS, self.n_samples // 4))
-
-    @property
-    def samples(self) -> Samples:
-        """Landmarks."""
-        return self._landmarks
 
     def start_at(self, theta: Array) -> None:
         """Set the start of a search."""
@@ -116,7 +98,7 @@ class LowRankObjective(HeldOutCriterion):
             targets_as_columns(self.y),
             self.mu_at(theta),
             self.sample_weight,
-            Landmarks(self.kernel_at(theta), self._landmarks),
+            Landmarks(self.kernel_at(theta), self.samples),
             fit_intercept=self.fit_intercept,
             placed=self._placed,
         )
@@ -129,7 +111,7 @@ class LowRankObjective(HeldOutCriterion):
         return LowRankObjective(
             self.blocks[rows],
             self.y[rows],
-            landmarks=self._landmarks.X,
+            landmarks=self.samples.X,
             kernel=self.kernel,
             bounds=self.bounds + np.append(np.zeros(len(self.bounds) - 1), shift)[:, None],
             mu=self.mu_at(self.theta0) * 2**shift,
@@ -175,15 +157,14 @@ def low_rank_objective(
     y: Array,
     *,
     kernel: KernelLike,
-    criterion: str | Criterion,
     rank: int | str,
     tuned: Callable[..., tuple[Tuning, Fit | None]],
     random_state: int = 0,
     sample_weight: Array | None = None,
     selection_weight: Array | None = None,
-    fit_intercept: bool = True,
     units: Units,
     prior: bool = False,
+    **options: Any,
 ) -> LowRankObjective:
     """Objective on landmarks that were drawn by the kernel that is best for a sample of the rows.
 
@@ -196,45 +177,41 @@ def low_rank_objective(
     rank : number of landmarks, or "auto" for as many as pay on the sample.
     tuned : `tune` with its options.
     random_state : seed of the sample and the landmarks.
-    kernel, criterion, sample_weight, selection_weight, fit_intercept, units, prior : as
-        for `Objective`.
+    kernel, sample_weight, selection_weight, units, prior, options : as for `Objective`.
     """
     n, rng = len(y), np.random.RandomState(random_state)
     rows = sampled_rows(y, SAMPLE_ROWS, rng)
-    X = blocks.rows(rows)
-    weights = [take_rows(w, rows) for w in (sample_weight, selection_weight)]
     sample = objective_of(
-        X,
+        blocks.rows(rows),
         y[rows],
         kernel=kernel,
-        criterion=criterion,
-        sample_weight=weights[0],
-        selection_weight=weights[1],
-        fit_intercept=fit_intercept,
+        sample_weight=take_rows(sample_weight, rows),
+        selection_weight=take_rows(selection_weight, rows),
         units=units.among(rows),
         prior=prior,
+        **options,
     )
     tuning, _ = tuned(sample, random_state=rng)
     mu = sample.mu_at(tuning.theta) * 2 ** log2_mu_shift(len(rows), n)
     best = sample.kernel_at(tuning.theta)
     bounds = sample.bounds.copy()
     bounds[-1] -= np.log2(n / len(rows))
-    objective_on = partial(
-        LowRankObjective,
-        kernel=best,
-        bounds=bounds,
-        mu=mu,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        selection_weight=selection_weight,
-        fit_intercept=fit_intercept,
-        units=units,
-        prior=sample.prior,
-    )
     drawn = rng.permutation(n)
 
     def on_landmarks(m: int) -> LowRankObjective:
-        return objective_on(blocks, y, landmarks=_landmarks(best, blocks, m, drawn, rng))
+        return LowRankObjective(
+            blocks,
+            y,
+            landmarks=_landmarks(best, blocks, m, drawn, rng),
+            kernel=best,
+            bounds=bounds,
+            mu=mu,
+            sample_weight=sample_weight,
+            selection_weight=selection_weight,
+            units=units,
+            prior=sample.prior,
+            **options,
+        )
 
     whole = _doubled(on_landmarks, y, rng) if rank == "auto" else on_landmarks(int(rank))
     whole.known = tuning

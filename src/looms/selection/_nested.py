@@ -8,7 +8,7 @@ every round, from one factorization each. Whatever is not fixed beforehand is tu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -21,15 +21,13 @@ from looms.kernels import Kernel
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import tie_of
-from looms.lssvm.fit import Fit
 from looms.lssvm.projection import Projection
 from looms.optimize._search import Point
 from looms.selection._candidates import HeldOutLoss
 from looms.selection._decisions import Decided, Decisions, Rule
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import HeldOutCriterion
-from looms.selection._scan import grid_points, least_of
-from looms.selection._tuning import Tuning
+from looms.selection._scan import grid_points
 from looms.units import Batch, Units, of_one_size
 
 #: Threshold and calibrator by held-out outputs of some rows, and factors of their weights.
@@ -203,20 +201,9 @@ class Rounds:
         """True for three units or more in which every row is once."""
         return units.shape[0] == 1 and bool((units.number >= 0).all()) and units.n_units > 2
 
-    def scan(
-        self,
-        objective: HeldOutCriterion,
-        *,
-        evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
-        **_: Any,
-    ) -> tuple[Tuning, Fit | None]:
-        """`looms.selection._scan.scan`, where all points compete; a factorization each."""
-        points = []
-        for theta in grid_points(objective):
-            points.append(self.evaluate(objective, theta))
-            if evaluated is not None:
-                evaluated(objective, replace(points[-1], model=None))
-        return least_of(objective, points)
+    def scan(self, objective: HeldOutCriterion) -> list[Point]:
+        """Points of the grid of an objective, all of which compete; a factorization each."""
+        return [self.evaluate(objective, theta) for theta in grid_points(objective)]
 
     def evaluate(self, objective: HeldOutCriterion, theta: Array) -> Point:
         """Criterion of a candidate, which competes in all rounds; infinite if it cannot in some.

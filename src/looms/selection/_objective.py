@@ -117,6 +117,7 @@ class HeldOutCriterion(ABC):
     theta0 : (p + 1,) start: the kernel's free hyper-parameters, then μ; log₂.
     bounds : (p + 1, 2) the box to search, log₂.
     kernel : kernel with its values at the start.
+    samples : samples that the model's coefficients belong to, with their weights.
     prior : prior of the kernel's hyper-parameters, or None.
     least_rows : smallest size of a subsample on which a search begins.
     goes_on_if_sure : False if a gain below the tolerance ends a search even if it is sure.
@@ -126,6 +127,7 @@ class HeldOutCriterion(ABC):
     theta0: Array
     bounds: Array
     kernel: Kernel
+    samples: Samples
     prior: HyperPrior | None
     least_rows: int = 0
     goes_on_if_sure: bool = True
@@ -135,11 +137,12 @@ class HeldOutCriterion(ABC):
         self,
         n_samples: int,
         y: npt.ArrayLike,
-        criterion: str | Criterion,
-        sample_weight: npt.ArrayLike | None,
-        selection_weight: npt.ArrayLike | None,
-        fit_intercept: bool,
-        units: Units | None,
+        *,
+        criterion: str | Criterion = "press",
+        sample_weight: npt.ArrayLike | None = None,
+        selection_weight: npt.ArrayLike | None = None,
+        fit_intercept: bool = True,
+        units: Units | None = None,
     ) -> None:
         self.n_samples = n_samples
         self.y = np.asarray(y, dtype=np.float64)
@@ -161,11 +164,6 @@ class HeldOutCriterion(ABC):
     def rows_of_search(self) -> int:
         """Number of samples of the last search."""
         return self.n_samples
-
-    @property
-    @abstractmethod
-    def samples(self) -> Samples:
-        """Samples that the model's coefficients belong to, with their weights."""
 
     @abstractmethod
     def solve(self, theta: Array) -> Projection:
@@ -288,6 +286,14 @@ class HeldOutCriterion(ABC):
         with blas_threads(self.n_samples):
             return Fit.of(self.solve(theta), self.units, self.y, self.kernel_at(theta))
 
+    def failure_at(self, theta: Array) -> str:
+        """Reason why there is no model at ``theta``, or no criterion of its outputs."""
+        try:
+            self.fit(theta)
+        except NotPositiveDefiniteError as error:
+            return f"{self.kernel!r}: {error}"
+        return f"{self.kernel!r}: the criterion is not finite at mu = {self.mu_at(theta):.3g}."
+
     def criterion_of(self, held_out: Array) -> Evaluation:
         """Criterion of held-out outputs under the selection weights.
 
@@ -322,10 +328,6 @@ class HeldOutCriterion(ABC):
         if deviations is not None:
             deviations = np.bincount(self.units.clusters, weights=deviations).astype(np.float64)
         return Evaluation(float(value), float(error), slope, deviations)
-
-    def tuned(self, search: Callable[[Self], Any]) -> Any:
-        """Values that a search finds, and the model there."""
-        return search(self)
 
     def kernel_at(self, theta: Array) -> Kernel:
         return self.kernel.with_theta(theta[:-1])
@@ -385,23 +387,11 @@ class ScannedCriterion(HeldOutCriterion):
         y: npt.ArrayLike,
         *,
         kernel: KernelLike = "rbf",
-        criterion: str | Criterion = "press",
-        sample_weight: npt.ArrayLike | None = None,
-        selection_weight: npt.ArrayLike | None = None,
-        fit_intercept: bool = True,
-        units: Units | None = None,
         prior: bool = False,
+        **options: Any,
     ) -> None:
         self.X = as_matrix(X)
-        super().__init__(
-            int(self.X.shape[0]),
-            y,
-            criterion,
-            sample_weight,
-            selection_weight,
-            fit_intercept,
-            units,
-        )
+        super().__init__(int(self.X.shape[0]), y, **options)
         if not np.isfinite(self.X if isinstance(self.X, np.ndarray) else self.X.data).all():
             raise ValueError("X and y must be finite, but contain NaN or infinity.")
         opened = as_kernel(kernel)
@@ -416,7 +406,7 @@ class ScannedCriterion(HeldOutCriterion):
 
     @abstractmethod
     def _started(self, kernel: Kernel) -> Kernel:
-        """The kernel with every open value set from the samples, ready to be evaluated."""
+        """The kernel with every open value set from ``samples``, which this sets, too."""
 
     @abstractmethod
     def spread(self, kernel_theta: Array) -> float:
@@ -509,12 +499,8 @@ class Objective(ScannedCriterion):
         self._work: Array | None = None
         self._scratch: Array | None = None
         self._blocks = GramBlocks(self.X, kernel.uses, self.sample_weight)
-        return kernel.started(self._blocks.samples)
-
-    @property
-    def samples(self) -> Samples:
-        """Samples with their weights in the fit."""
-        return self._blocks.samples
+        self.samples = self._blocks.samples
+        return kernel.started(self.samples)
 
     def spread(self, kernel_theta: Array) -> float:
         K = self.gram(self.kernel.with_theta(kernel_theta))
@@ -585,16 +571,11 @@ class FeaturesObjective(ScannedCriterion):
 
     def _started(self, kernel: Kernel) -> Kernel:
         self.least_rows = self.n_samples  # all rows cost hardly more than some
-        self._samples = Samples(self.X, weight=self.sample_weight)
+        self.samples = Samples(self.X, weight=self.sample_weight)
         self._spectrum = decompose_features(
             self.X, self.sample_weight, fit_intercept=self.fit_intercept
         )
-        return kernel.started(self._samples)
-
-    @property
-    def samples(self) -> Samples:
-        """Samples with their weights in the fit."""
-        return self._samples
+        return kernel.started(self.samples)
 
     def _place(self, spread: float) -> None:
         """Places the box as for a kernel matrix; deeper if some features have other units.
@@ -611,7 +592,7 @@ class FeaturesObjective(ScannedCriterion):
             self.ridges = np.append(np.arange(usual[0] - 2.0, deepest, -2.0)[::-1], usual)
 
     def spread(self, kernel_theta: Array) -> float:
-        mean_square = float(self._samples.square_norms.mean())
+        mean_square = float(self.samples.square_norms.mean())
         if not 0 < mean_square < np.inf:
             return 1.0
         if self.fit_intercept:

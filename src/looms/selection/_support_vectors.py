@@ -24,8 +24,9 @@ from looms.kernels._gram import expansion
 from looms.kernels._samples import Samples, center_of, check_scale
 from looms.lssvm.fit import Fit
 from looms.optimize._search import Outcome, Point, Search
-from looms.selection._grid import Place, grid_search, pattern_search
+from looms.selection._grid import Place, Searched, grid_search, pattern_search
 from looms.selection._objective import MU_AT_LOWER, MU_AT_UPPER
+from looms.selection._problem import Problem, Tuned
 from looms.selection._tuning import BoundMet, Tuning
 from looms.svm._one_against_one import (
     Labels,
@@ -261,7 +262,7 @@ def searched(
     resolution: float = 0.5,
     run: Run = in_order,
     evaluated: Callable[[Place, float], None] | None = None,
-) -> tuple[list[Place], list[float], int]:
+) -> Searched:
     """Points of a space, their scores, and the place of the best one.
 
     Parameters
@@ -300,10 +301,8 @@ def searched(
 
     axes = [axis.log2 for axis in space.axes]
     if method == "grid":
-        result = grid_search(score_points, axes)
-    else:
-        result = pattern_search(score_points, axes, resolution)
-    return result.points, result.scores, result.best
+        return grid_search(score_points, axes)
+    return pattern_search(score_points, axes, resolution)
 
 
 class SupportVectorCriterion:
@@ -311,35 +310,23 @@ class SupportVectorCriterion:
 
     Parameters
     ----------
-    X, y : samples and their targets ±1.
+    problem : with samples and their targets ±1.
     kernel : with values that it leaves open.
     mu : regularization, C = 1 / (n mu); with a number nothing is searched.
     loss : of the model.
     criterion : "deviance", or as for `looms.criteria.as_criterion`.
-    sample_weight : (n,) weights of mean one, factors of C.
-    selection_weight : (n,) weights in the criterion.
-    units : samples that are held out together.
     """
 
     def __init__(
-        self,
-        X: Matrix,
-        y: Array,
-        *,
-        kernel: Kernel,
-        mu: float | None,
-        loss: Loss,
-        criterion: Any,
-        sample_weight: Array,
-        selection_weight: Array,
-        units: Units,
+        self, problem: Problem, *, kernel: Kernel, mu: float | None, loss: Loss, criterion: Any
     ) -> None:
+        X, y, zeta = problem.X, problem.y, problem.zeta
         self.X, self.y, self.loss, self.given = X, y, loss, mu is not None
-        self.failure = ""  # of the search, if no point has a score
         self.n_samples, self.score = len(y), score_of(criterion)
-        self.samples = Samples(X, center=center_of(X), weight=sample_weight)
-        of_sample = class_indices(y), sample_weight, selection_weight
-        self.sample = Sample(X, *of_sample, units, loss)
+        self.samples = Samples(X, center=center_of(X), weight=zeta)
+        self.sample = Sample(
+            X, class_indices(y), zeta, problem.selection_weight, problem.units, loss
+        )
         if not kernel.pairwise:
             check_scale(X)
         if mu is None:
@@ -351,12 +338,6 @@ class SupportVectorCriterion:
             axes = [Axis(name, np.array([value])) for name, value in values.items()]
             self.space = Space(kernel, tuple(axes))
         self.kernel = self.space.kernel
-
-    def tuned(
-        self, search: Callable[[Any], tuple[Tuning, Fit | None]]
-    ) -> tuple[Tuning, Fit | None]:
-        """Tuning by a search, and the model."""
-        return search(self)
 
     def kernel_at(self, theta: Array) -> Kernel:
         return self.kernel.with_values(np.exp2(theta[:-1]).tolist())
@@ -379,6 +360,12 @@ class SupportVectorCriterion:
         left_out = member.left_out(self.X, self.y, self.sample.weight, True)
         return member.fit(left_out, self.sample.units, self.y)
 
+    def tuning(self, search: Search, at_bounds: tuple[BoundMet, ...] = ()) -> Tuning:
+        """Record of a search."""
+        best, outcome = search.best, search.outcome
+        stages = ((self.n_samples, search),)
+        return Tuning(best.theta, best.value, np.nan, outcome, stages, 0, at_bounds)
+
     def bounds_met(self, place: Place) -> tuple[BoundMet, ...]:
         """Hyper-parameters that ended at an edge of the space."""
         pairs = zip(self.space.axes, self.space.params(place).values(), strict=True)
@@ -400,18 +387,15 @@ def search_paths(
     evaluated: Callable[[Any, Point], None] | None = None,
     begun: Callable[[Any], None] | None = None,
     **_: Any,
-) -> tuple[Tuning, Fit | None]:
+) -> Tuned:
     """Hyper-parameters of the least criterion of a support vector machine, and the model there.
 
     Parameters
     ----------
     objective : the criterion as a function of its hyper-parameters.
     method, resolution, run : as for `searched`.
-    evaluated, begun : called with the objective, and the point after every evaluation.
-
-    Returns
-    -------
-    tuning, fit : as of `looms.selection.tune`, whose other options have no meaning here.
+    evaluated, begun : called with the objective, and the point after every evaluation. Other
+        callbacks of `looms.selection._tune.tune` have no meaning here.
     """
 
     def point_at(place: Place, score: float) -> Point:
@@ -428,15 +412,13 @@ def search_paths(
     try:
         places, scores, best = searched(*problem, **options, evaluated=told)
     except NoScoreError as error:
-        objective.failure = str(error)
         first = point_at(tuple(float(axis.log2[0]) for axis in objective.space.axes), np.nan)
-        stages = ((objective.n_samples, Search(first, Outcome.NEVER_EVALUATED, (first,), 0)),)
-        none = first.theta, np.inf, np.nan, Outcome.NEVER_EVALUATED
-        return Tuning(*none, stages, 0, ()), None
+        search = Search(first, Outcome.NEVER_EVALUATED, (first,), 0)
+        failure = f"{objective.kernel!r}: {error}"
+        return Tuned.of(objective, objective.tuning(search), None, failure)
     outcome = Outcome.GRID if method == "grid" else Outcome.CONVERGED
     outcome = Outcome.GIVEN if objective.given else outcome
     history = tuple(point_at(*pair) for pair in zip(places, scores, strict=True))
-    stages = ((objective.n_samples, Search(history[best], outcome, history, len(history))),)
-    values = history[best].theta, scores[best], np.nan
+    search = Search(history[best], outcome, history, len(history))
     met = () if objective.given else objective.bounds_met(places[best])
-    return Tuning(*values, outcome, stages, 0, met), objective.fit_at(places[best])
+    return Tuned.of(objective, objective.tuning(search, met), objective.fit_at(places[best]))
