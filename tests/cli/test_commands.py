@@ -337,7 +337,7 @@ def test_a_test_file_metrics_and_quiet(looms, pets):
     told, saved = json.loads(result.stdout), load_model("m.skops")
     new = json.loads(looms("score", "m.skops", "new.csv", "--json", "-q").stdout)
     assert told["test"] == new
-    decisions = saved.model._scores.get(True).decisions
+    decisions = saved.model._scores.get("nested").decisions
     truth = (frame["kind"] == "dog").to_numpy()
     own, area = told["metrics"]["f1_macro"], saved.model.evaluate().with_errors["roc_auc"]
     assert own["value"] == f1_score(truth, decisions.predicted == 1, average="macro")

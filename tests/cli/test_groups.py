@@ -83,7 +83,7 @@ def test_everything_is_repeated_without_the_folds(looms, visits, figures, more):
     assert "everything was repeated without each of" in result.stderr
     assert "optimistic" not in result.stderr
     model = load_model("m.skops").model
-    scores = model._scores.get(True)
+    scores = model._scores.get("nested")
     assert f"{scores.kind} " in result.stdout
     assert figures(result.stdout) == pytest.approx(list(scores.values()), abs=1e-4)
     assert dict(scores) != pytest.approx(dict(model.evaluate(nested=False)), abs=1e-3)

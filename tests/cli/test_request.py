@@ -192,7 +192,7 @@ def test_the_command_line_has_the_scores_of_python(looms, clinic, target, other,
     assert type(saved) is kind
     assert saved.get_params() == model.get_params()
     assert not expected.optimistic
-    assert dict(saved._scores.get(True)) == pytest.approx(dict(expected), rel=0, abs=1e-12)
+    assert dict(saved._scores.get("nested")) == pytest.approx(dict(expected), rel=0, abs=1e-12)
     assert expected.kind in result.stdout
     np.testing.assert_array_equal(saved.predict(X), model.predict(X))
 

@@ -195,7 +195,7 @@ def test_the_choice_is_repeated_without_each_window(looms, demand):
     assert "everything was repeated without each of 4 windows of time: the" in result.stderr
     assert "nested 4-fold by windows of time " in result.stdout
     model = load_model("m.skops").model
-    scores = model._scores.get(True)
+    scores = model._scores.get("nested")
     np.testing.assert_array_equal(scores._nested.units.codes, model.units_.codes)
     assert f"{scores['rmse']:.4f}" in result.stdout
 

@@ -233,9 +233,9 @@ def test_reading_trains_nothing(name, fitted, tmp_path):
             loaded = load_model(tmp_path / "m.skops").model
             for one in (again, loaded):
                 known = (
-                    one._scores.get(False)
-                    if one._scores.get(True) is None
-                    else one._scores.get(True)
+                    one._scores.get("fit")
+                    if one._scores.get("nested") is None
+                    else one._scores.get("nested")
                 )
                 getattr(one, "predict_proba", one.predict)(NEW)
                 one.predict(NEW)
@@ -490,7 +490,7 @@ def test_scorers_that_cannot_score_are_refused_before_anything_is_repeated(name)
     model = KernelClassifier().fit(X, three)
     with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes .*'{name}_m"):
         model.evaluate(scoring=name)
-    assert model._scores.get(True) is None
+    assert model._scores.get("nested") is None
     with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes"):
         looms.assess(model, X, three, n_splits=2, scoring=name)
 
@@ -640,7 +640,7 @@ def test_rows_in_blocks_that_are_gone():
 def test_a_report_takes_what_was_evaluated(fitted):
     model = fitted("classes")
     assert not summary(model)["loo"]["nested"]
-    assert model._scores.get(False) is None  # the machine stays as it is
+    assert model._scores.get("fit") is None  # the machine stays as it is
     model.evaluate()
     assert summary(model)["loo"]["nested"]
 

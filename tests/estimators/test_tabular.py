@@ -603,7 +603,7 @@ class TestSaved:
 
 class TestIntervals:
     def test_minmax_is_of_the_models_without_each_fold(self, regressor):
-        nested = regressor._scores.get(True)._nested
+        nested = regressor._scores.get("nested")._nested
         folds = zip(nested.units, nested.models, strict=True)
         own = [
             (g, np.abs(g.forward(NUMBERS[rows]) - one.outputs_of_table(TABLE.iloc[rows])), one)

@@ -73,7 +73,7 @@ def test_scores_are_those_of_what_predicts(fitted):
     told, machine = summary(fitted), fitted[-1]
     jsonschema.validate(told, summary_schema())
     shown = {each["key"]: each for each in told["loo"]["scores"] if each["key"] != "brier"}
-    evaluated = machine._scores.get(True) is not None
+    evaluated = machine._scores.get("nested") is not None
     scores = machine.evaluate(nested=evaluated)
     assert {key: each["value"] for key, each in shown.items()} == scores
     assert {key: each["standard_error"] for key, each in shown.items()} == scores.standard_errors

@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from looms import HeldOut, KernelClassifier, KernelRegressor
+from looms import KernelClassifier, KernelRegressor
 from looms.duplicates import duplicate_groups
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
 from looms.report.model import model_of, predicted_labels
@@ -176,12 +176,12 @@ def test_scores_of_samples_entered_three_times_and_held_out_together_are_those_o
     thrice = [np.repeat(each, 3, axis=0) for each in (X, y, weight)]
     together = Estimator("linear").fit(*thrice, groups=duplicate_groups(thrice[0]))
     # The machine that was chosen once; searches agree to their tolerance only.
-    together.members_ = (replace(together.members_[0], mu=once.mu_),)
-    together.held_out_ = HeldOut(
-        *(np.repeat(each, 3) for each in (once.loo_.y, once.loo_.outputs, weight))
+    together.fitted_ = replace(
+        together.fitted_,
+        members=(replace(together.members_[0], mu=once.mu_),),
+        held_out_outputs=np.repeat(once.loo_.outputs, 3),
+        rule=once.fitted_.rule,
     )
-    if Estimator is KernelClassifier:
-        together.threshold_, together.calibrator_ = once.threshold_, once.calibrator_
     ours, expected = scores_of(together), scores_of(once)
     for name, (value, error) in expected.items():
         assert ours[name] == pytest.approx((value, error), rel=1e-9), name

@@ -273,7 +273,7 @@ class CoverageRequest:
         if self.confidence_level is None:
             return
         scores = saved.last._scores
-        nested = True in scores
+        nested = "nested" in scores
         if not nested and saved.last.fitted_.tuned:
             if not scores:
                 tuned = "the model was tuned but not evaluated"
@@ -295,7 +295,7 @@ class CoverageRequest:
             return {}
         saved, level = of.saved, self.confidence_level
         data: tuple[Any, Any] = (saved.own(), of.matrix)
-        if True in saved.last._scores:
+        if "nested" in saved.last._scores:
             data = saved.model, of.rows  # models without each fold may prepare the rows anew
         # ValueError: a higher level than the rows of the model can give.
         with refused(f"--confidence-level {level:g}: "):

@@ -26,9 +26,10 @@ class Parts(NamedTuple):
 
     @property
     def kernel_model(self) -> Model | None:
-        """The last estimator; None if it is not from looms."""
+        """The last estimator, or the ``model_`` inside it; None if it is not from looms."""
         self.check_refitted()
-        return self.last if isinstance(self.last, Model) else None
+        model = getattr(self.last, "model_", self.last)
+        return model if isinstance(model, Model) else None
 
     def check_refitted(self) -> None:
         """NotFittedError for a search without ``best_estimator_``."""

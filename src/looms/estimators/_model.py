@@ -119,8 +119,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     certificate_: Certificate
     n_features_in_: int
     feature_names_in_: AnyArray
-    #: What `evaluate` returned, nested and not, until the next fit.
-    _scores: dict[bool, Scores]
+    #: What `evaluate` returned, "nested" and of the "fit", until the next fit.
+    _scores: dict[str, Scores]
     #: Name of the target of the fit, if it had one.
     _target: str | None = None
     #: Parameters of this model on a matrix, and on the targets that are fitted.
@@ -283,7 +283,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 models = None if again else models_without(self.fitted_, None)
                 if models is None or scores._nested is not None:
                     models = models_without(self.fitted_, scores._nested)
-                scores = self._scores[again] = replace(scores, _without=models)
+                scores = replace(scores, _without=models)
+                self._scores["nested" if again else "fit"] = scores
         return judged(scores, scorers, getattr(self, "classes_", None))
 
     def report(
@@ -351,7 +352,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scores_nested(self) -> Scores:
         """Scores of choices that are repeated without each fold; those of before, if any."""
-        if True not in self._scores:
+        if "nested" not in self._scores:
             if self.fitted_.tuned_before:
                 raise ValueError(
                     "The hyper-parameters were tuned before rows were removed or added, and that "
@@ -363,14 +364,14 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     "cv was an iterator of folds, and the fit has used it up: give a list, or use "
                     "evaluate(nested=False)."
                 )
-            self._scores[True] = scored(self.fitted_, self._chosen_anew())
-        return self._scores[True]
+            self._scores["nested"] = scored(self.fitted_, self._chosen_anew())
+        return self._scores["nested"]
 
     def _scores_of_fit(self) -> Scores:
         """Scores of the held-out predictions of the fit; those of before, if any."""
-        if False not in self._scores:
-            self._scores[False] = held_out_scores(self.fitted_)
-        return self._scores[False]
+        if "fit" not in self._scores:
+            self._scores["fit"] = held_out_scores(self.fitted_)
+        return self._scores["fit"]
 
     def _models_without(self, method: str) -> WithoutUnits:
         """Models without each unit that `evaluate` scored; NotFittedError before that.
@@ -382,15 +383,15 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 f"{method} uses the models of evaluate(): call that first, or "
                 "evaluate(nested=False)."
             )
-        nested = max(self._scores)
-        scores = self._scores[nested]
+        nested = "nested" in self._scores
+        scores = self._scores["nested" if nested else "fit"]
         models = scores._without or models_at_hand(self.fitted_, scores._nested)
         return models or self._lost("evaluate()" if nested else "evaluate(nested=False)")
 
     def _models_of_fit(self) -> WithoutUnits:
         """Models of the fit without each row, in closed form; NotFittedError if not at hand."""
         models = models_at_hand(self.fitted_, None)
-        if models is None and self._scores and False not in self._scores:
+        if models is None and self._scores and "fit" not in self._scores:
             raise NotFittedError(
                 "method='scaled' takes the models of the fit without each row, which "
                 "evaluate(nested=False) makes: call that too."
@@ -831,7 +832,8 @@ def scores_of(model: Model) -> Scores:
 
     Models for intervals are not made.
     """
-    return model._scores.get(True) or model._scores.get(False) or held_out_scores(model.fitted_)
+    known = model._scores
+    return known.get("nested") or known.get("fit") or held_out_scores(model.fitted_)
 
 
 def keep_scores(model: Model) -> None:

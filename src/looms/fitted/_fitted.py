@@ -244,7 +244,7 @@ class Fitted:
 
     @property
     def criterion_of_outputs(self) -> Any:
-        """The same, of outputs: a machine is selected by one of its probabilities."""
+        """The same, of outputs: a support vector model is selected by one of probabilities."""
         return "hinge" if self.criterion == DEVIANCE else self.criterion
 
     @property

@@ -40,6 +40,8 @@ class Outcome(ABC):
     stratified: ClassVar[bool]
     #: True if a rule makes decisions of outputs.
     decides: ClassVar[bool]
+    #: Kind of the calibrator of probabilities; None without.
+    calibration: Any = None
 
     @property
     def plain(self) -> bool:

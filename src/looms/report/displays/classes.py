@@ -316,7 +316,7 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
 
     By default those of the model; None if it has none.
     """
-    given = model.classes_of_fit.calibration
+    given = model.fitted.outcome.calibration
     anew = given is not None and not model.nested  # from a calibrator that did not see the sample
     if calibration in (None, given) and not anew:
         rows, decisions = model.scores.rows, model.scores.decisions
