@@ -43,14 +43,16 @@ class WithoutUnits:
     residuals : (n,) or (n, t) target of each row less its output by the model without its unit, on
         the scale of that model.
     tie : difference up to which outputs are equal up to rounding, relative to the largest target.
-    of_tables : true if the columns were prepared anew for each, so that they take tables.
+    features : rows of the fit whose kernel values samples have; None if they have features.
+    tables : fitted values of models whose columns were prepared anew, so that they take tables.
     """
 
     left_out: LeftOut
     units: Units
     residuals: Array
     tie: float
-    of_tables: bool = False
+    features: AnyArray | None = None
+    tables: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

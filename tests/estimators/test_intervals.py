@@ -104,17 +104,17 @@ class TestFewFeatures:
             ours = evaluated(model).predict_interval(S_new, 0.8, method)
             assert_allclose(ours, interval(r, F, 0.8), rtol=1e-7, atol=1e-7)
         copied = pickle.loads(pickle.dumps(model))
-        made_again = {"_left_out", "_solved_members", "_units_of_fit"}
-        assert vars(copied).keys() == vars(model).keys() - made_again
+        assert vars(copied).keys() == vars(model).keys()
+        assert not {"left_out", "solved", "units_of_fit"} & vars(copied.fitted_).keys()
 
     @pytest.mark.parametrize("search", ["gradient", "grid"])
     @pytest.mark.slow
     def test_models_of_a_repeated_choice_are_those_that_it_predicts_by(self, search, tmp_path):
         S = X * UNITS
         model = KernelRegressor("linear", search=Search(method=search)).fit(S, NOISY)
-        residuals, _, blocks = evaluated(model, nested=True)._models_without_rows(S, "x")
-        F = np.vstack([outputs for _, outputs in blocks])
-        assert_allclose(np.diagonal(F), NOISY - residuals, rtol=1e-9, atol=1e-9)
+        models = evaluated(model, nested=True)._models_without("predict_interval")
+        F = np.vstack([outputs for _, outputs in outputs_without(models, S)])
+        assert_allclose(np.diagonal(F), NOISY - models.residuals, rtol=1e-9, atol=1e-9)
         nested = model.evaluate()._nested
         for i in range(N):
             rest = nested.folds != nested.folds[i]
@@ -241,7 +241,7 @@ class TestModels:
         monkeypatch.setattr(left_out, "_NUMBERS", 4 * N)
         model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY)
         models = evaluated(model)._models_of_fit()
-        blocks = outputs_without(model.fitted_, models, np.tile(X_NEW, (9, 1)))
+        blocks = outputs_without(models, np.tile(X_NEW, (9, 1)))
         sizes = [F.size for _, F in blocks]
         assert max(sizes) == 4 * N
         assert len(sizes) == 16

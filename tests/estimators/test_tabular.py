@@ -41,8 +41,8 @@ from looms import (
     TabularRegressor,
 )
 from looms.conformal import jackknife_minmax, jackknife_plus
-from looms.estimators import _tabular_regressor
 from looms.estimators._selecting import cost_on
+from looms.fitted import _without_units
 from looms.folds import GapKFold
 from looms.model_files import load_model, save_model
 from looms.selection._target_transforms import best_transform
@@ -634,7 +634,7 @@ class TestIntervals:
         finally:
             tracemalloc.stop()
         assert peak < 8 * len(X) * len(new)  # a number for each row of the fit and new one
-        monkeypatch.setattr(_tabular_regressor, "_NUMBERS", len(X) * len(new))
+        monkeypatch.setattr(_without_units, "_NUMBERS", len(X) * len(new))
         assert_array_equal(model.predict_interval(new, method=method), ends)
 
     @pytest.mark.slow

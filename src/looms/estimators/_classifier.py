@@ -233,8 +233,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         check_is_fitted(self)
         self._check_coverage(confidence_level, class_conditional)
         models = self._models_without("predict_set")
-        X = self._checked_table(X) if models.of_tables else self._matrix(X)
-        return sets(self.fitted_, models, X, confidence_level, class_conditional)
+        X = self._checked_table(X) if models.tables else self._matrix(X)
+        return sets(models, X, confidence_level, class_conditional)
 
     def _check_coverage(self, confidence_level: float, class_conditional: bool) -> None:
         """ValueError for a coverage that the rows of the fit cannot give."""

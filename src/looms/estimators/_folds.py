@@ -19,12 +19,10 @@ from looms._typing import AnyArray, Array
 from looms.blocks import rows_in_memory
 from looms.estimators._callbacks import say, tell
 from looms.estimators._fit_routing import model_takes_weights
-from looms.estimators._warnings import kept_warnings, warn_of_time
+from looms.estimators._warnings import kept_warnings
 from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Outcome
 from looms.fitted._rows import (
-    OUTER_FOLDS,
-    OUTER_FOLDS_OF_SEVERAL,
     Rows,
     few_choice_folds,
     rows_at,
@@ -35,8 +33,6 @@ from looms.units import Units
 
 #: Parameters of a model that is fitted beside others.
 _ALONE = {"verbose": 0, "n_jobs": None}
-#: Time of a fit without a fold of an evaluation, relative to that to all rows: 0.2 to 0.6.
-_TIME_OF_SEVERAL = 0.4
 #: Share of their rows that searches along gradients end on.
 SHARE_IN_FOLDS = 0.25
 #: Held-out R² of numbers above which errors are less of noise than of rows and searches, so that
@@ -102,45 +98,6 @@ def tuned_without(
         say(estimator, f"fold {len(tuned)} of {n_models}")
         tell(estimator, "on_outer_fold", len(tuned), n_models)
     return [tuned[k : k + n_folds] for k in range(0, n_models, n_folds)]
-
-
-def tuned_in_outer_folds(
-    estimator: Any, model: Any, fitted: Fitted, rows: Rows
-) -> tuple[Units, list[Fitted]]:
-    """Outer folds of an evaluation, and a model tuned anew without each of them.
-
-    Parameters
-    ----------
-    estimator : that is evaluated.
-    model : from `unfitted`.
-    fitted : model of the ``rows``.
-
-    Raises
-    ------
-    ValueError
-        If the folds cannot be made, or no model can be tuned without one; with advice.
-    """
-    folds = model.cv, fitted.units_of_fit
-    try:
-        outer, rows = evaluation_folds(model.cv, fitted, rows)
-        share = _TIME_OF_SEVERAL if len(fitted.candidates) > 1 else 1.0
-        warn_of_time(outer.n_units * share * fitted.seconds, estimator.n_jobs)
-        (models,) = tuned_without(estimator, [model], outer, rows, *folds, estimator.n_jobs)
-    except ValueError as error:
-        raise ValueError(
-            f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
-        ) from error
-    return outer, models
-
-
-def evaluation_folds(cv: Any, fitted: Fitted, rows: Rows) -> tuple[Units, Rows]:
-    """Outer folds of an evaluation, and the rows with their seed; ValueError for too few rows."""
-    most = OUTER_FOLDS
-    if len(fitted.candidates) > 1:  # others than those that compared the candidates
-        quiet = nearly_noiseless(fitted.in_folds, fitted.outcome)
-        most = OUTER_FOLDS if quiet else OUTER_FOLDS_OF_SEVERAL
-        rows = replace(rows, seed=rows.seed + 1)
-    return rows.outer_units(cv, fitted.units_of_fit, most), rows
 
 
 def nearly_noiseless(in_folds: Nested | None, outcome: Outcome) -> bool:

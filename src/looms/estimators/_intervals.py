@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, is_r
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import Tags, check_random_state, gen_batches, get_tags, indexable
+from sklearn.utils import Tags, check_random_state, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _num_samples,
@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 
 from looms._checks import check_known, take_rows
 from looms._classes import rounding
-from looms._threads import blas_threads, openmp_threads
+from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
 from looms._words import one_line
 from looms.conformal._jackknife import required_rank
@@ -33,13 +33,16 @@ from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._known_targets import KnownTargets
 from looms.estimators._targets import as_targets, check_numbers
 from looms.estimators._warnings import warn_of_order
+from looms.fitted._outcome import Numbers
 from looms.fitted._rows import OUTER_FOLDS, outer_folds, rows_at
-from looms.fitted._without_units import INTERVALS
+from looms.fitted._without_units import INTERVALS, FoldModels, intervals
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Function
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import largest_of
+from looms.lssvm.left_out import LeftOut
+from looms.scores import WithoutUnits
 from looms.units import Units
 
 #: Kernels of scikit-learn whose matrices are positive semi-definite, if coef0 is not negative.
@@ -274,29 +277,20 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         check_known(method, "method", INTERVALS)
         n, residuals = len(self.held_out_.y), self.held_out_.residuals
         required_rank(confidence_level, n)  # an error before any work
-        ends = np.empty((_num_samples(X), *residuals.shape[1:], 2))
-        if not len(ends):
-            return ends
-        tie = rounding(n) if self._closed is None else self._closed.fitted_.tie
-        error = tie * largest_of(self.held_out_.y)
+        if not _num_samples(X):
+            return np.empty((0, *residuals.shape[1:], 2))
         self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
-        n_outputs = self.units_.n_units * (residuals.size // n)
-        for some in gen_batches(len(ends), max(1, _NUMBERS // n_outputs)):
-            outputs = self._outputs_without(rows_at(X, np.arange(some.start, some.stop)))
-            for rows in gen_batches(len(outputs), max(1, _NUMBERS // residuals.size)):
-                F = outputs[rows][:, self.units_.own].reshape(-1, *residuals.shape)
-                ends[some][rows] = INTERVALS[method](
-                    residuals, F, confidence_level, rounding_error=error
-                )
-        return ends
-
-    def _outputs_without(self, X: Any) -> Array:
-        """Predictions of new rows without each unit, (m, n_units, t)."""
-        if self._closed is not None:
+        weight = self.held_out_.sample_weight
+        if self._closed is None:
+            columns = targets_as_columns(self.held_out_.y)
+            outputs = [partial(predicted, one) for one in self.estimators_ or ()]
+            left_out: LeftOut = FoldModels(outputs, columns, weight)
+            tie = rounding(n)
+        else:
             X = self._closed._matrix(X)
-            with blas_threads(len(self.held_out_.y)):
-                return self._closed.left_out().at(X, self.units_)
-        return np.stack([predicted(one, X) for one in self.estimators_ or ()], axis=1)
+            left_out, tie = self._closed.left_out(), self._closed.fitted_.tie
+        models = WithoutUnits(left_out, self.units_, residuals, tie)
+        return intervals(models, X, confidence_level, method, Numbers())
 
     def _check_parameters(self) -> None:
         if not (hasattr(self.estimator, "fit") and is_regressor(self.estimator)):

@@ -23,8 +23,8 @@ from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._base import checked_sample_weight, validated
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
-from looms.estimators._fit_routing import model_takes_weights
-from looms.estimators._folds import as_rest_of, tuned_in_outer_folds, unfitted
+from looms.estimators._evaluation import chosen_anew
+from looms.estimators._folds import unfitted
 from looms.estimators._metrics import judged, scorers_of
 from looms.estimators._one_kernel import (
     candidate_of,
@@ -32,8 +32,8 @@ from looms.estimators._one_kernel import (
     criterion_weight,
     has_kernel,
 )
-from looms.estimators._selecting import chosen_in_rounds, repeats_in_closed_form, selected
-from looms.estimators._selection import Selection, TunedInFolds
+from looms.estimators._selecting import selected
+from looms.estimators._selection import Selection
 from looms.estimators._warnings import (
     warn_of_duplicates,
     warn_of_missed_precision,
@@ -47,7 +47,7 @@ from looms.fitted._changes import (
     without_rows,
 )
 from looms.fitted._fitted import Fitted, Selected
-from looms.fitted._rows import Rows, rows_at
+from looms.fitted._rows import Rows
 from looms.fitted._scores import held_out_scores, scored
 from looms.fitted._without_units import models_at_hand, models_without
 from looms.held_out import HeldOut
@@ -58,9 +58,7 @@ from looms.lssvm.fit import Member
 from looms.lssvm.left_out import LeftOut
 from looms.scores import Scores, WithoutUnits
 from looms.selection._candidates import Candidate
-from looms.selection._nested import Nested
 from looms.selection._tuning import Tuning
-from looms.tables import TablePreprocessor
 from looms.units import Units
 
 
@@ -364,7 +362,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     "cv was an iterator of folds, and the fit has used it up: give a list, or use "
                     "evaluate(nested=False)."
                 )
-            self._scores["nested"] = scored(self.fitted_, self._chosen_anew())
+            self._scores["nested"] = scored(self.fitted_, chosen_anew(self))
         return self._scores["nested"]
 
     def _scores_of_fit(self) -> Scores:
@@ -775,51 +773,6 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """An unfitted model with the same parameters, which is tuned by other units."""
         model: Self = clone(self).set_params(cv=units.codes)
         return model
-
-    def _chosen_anew(self) -> Nested:
-        """Predictions by models that were chosen without the rows; ValueError if too few.
-
-        In closed form for points of a grid, otherwise by models tuned anew in folds.
-        """
-        fitted = self.fitted_
-        if fitted.columns is not None or not fitted.outcome.plain:
-            return self._tables_anew()
-        model = fitted.recipe
-        rows = replace(fitted.rows, X=fitted.X, weighs=model_takes_weights(model))
-        if repeats_in_closed_form(model, fitted):
-            return chosen_in_rounds(model, fitted, rows)
-        outer, models = tuned_in_outer_folds(self, model, fitted, rows)
-        rules = [one.rule for one in models] if rows.outcome.decides else None
-        tuned = TunedInFolds.of(models, outer, rows)
-        return tuned.nested(rows, rows.own(rows.targets), rules, whole=True)
-
-    def _tables_anew(self) -> Nested:
-        """By models that are fitted anew without each fold, their columns prepared anew."""
-        fitted, recipe = self.fitted_, clone(self.fitted_.recipe)
-        if fitted.table is None:
-            raise ValueError(
-                "Nested evaluation repeats the fit, but a saved model does not hold the training "
-                "rows: call evaluate() before saving, or use evaluate(nested=False)."
-            )
-        if isinstance(fitted.columns, TablePreprocessor):  # cells decide on it one by one
-            kinds = fitted.columns.kinds_
-            recipe.set_params(preprocess=clone(fitted.columns).set_params(kinds=kinds))
-        rows = replace(fitted.rows, X=fitted.table)
-        outer, models = tuned_in_outer_folds(self, recipe, fitted, rows)
-        models = [replace(one, in_folds=None, selection=None) for one in models]
-        train, y, outcome = rows.train, rows.y, rows.outcome
-        predicted = np.empty((len(train), *fitted.held_out_predicted.y.shape[1:]))
-        residuals = None if outcome.decides else np.empty(predicted.shape)
-        for model, tested, left in zip(models, outer.tested_by, outer, strict=True):
-            table = as_rest_of(model, rows_at(rows.X, train[tested]), np.delete(train, left))
-            outputs = model.outputs_of_table(table)
-            predicted[tested] = model.predicted(outcome.tied(outputs, model.tie))
-            if residuals is not None:
-                residuals[tested] = model.outcome.residuals(y[train[tested]], outputs)
-        held_out = HeldOut(rows.own(fitted.held_out_predicted.y), predicted, rows.own(rows.weight))
-        rules = [model.rule for model in models] if outcome.decides else None
-        tie = max(model.tie for model in (fitted, *models))
-        return Nested.of_folds(train, outer, held_out, rules, models, tie, own_residuals=residuals)
 
 
 def check_parameters(model: Model) -> None:

@@ -20,7 +20,12 @@ from looms.estimators._targets import as_targets, check_numbers
 from looms.estimators._warnings import warn_of_order, warn_of_search
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import Rows
-from looms.fitted._without_units import METHODS, check_intervals, intervals
+from looms.fitted._without_units import (
+    METHODS,
+    check_intervals,
+    intervals,
+    scaled_intervals,
+)
 
 
 class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
@@ -181,8 +186,11 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         models = self._models_without("predict_interval")
         if method == "scaled":
             models = self._models_of_fit()
-        X = self._checked_table(X) if models.of_tables else self._matrix(X)
-        return intervals(self.fitted_, models, X, confidence_level, method)
+            return scaled_intervals(self.fitted_, models, self._matrix(X), confidence_level)
+        X = self._checked_table(X) if models.tables else self._matrix(X)
+        outcome = self.fitted_.outcome
+        assert isinstance(outcome, Numbers)
+        return intervals(models, X, confidence_level, method, outcome)
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 from looms._classes import class_indices, tie_width
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import blocks_of, rows_in_memory
+from looms.blocks import RowBlocks, blocks_of, rows_in_memory
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._jackknife import (
     intervals_of_ends,
@@ -25,11 +25,12 @@ from looms.conformal._local_scale import LocalScale
 from looms.conformal._sets import class_margins
 from looms.fitted._fitted import Fitted, output_of
 from looms.fitted._outcome import Numbers
+from looms.fitted._rows import rows_at
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import largest_of
-from looms.lssvm.fit import KernelMember, cross_of
-from looms.lssvm.left_out import Chosen, LeftOut, Refits
+from looms.lssvm.fit import KernelMember, Member, cross_of
+from looms.lssvm.left_out import Chosen, LeftOut
 from looms.scores import WithoutUnits
 from looms.selection._nested import Nested
 from looms.units import Batch, Units
@@ -37,35 +38,30 @@ from looms.units import Batch, Units
 #: Intervals from residuals and the outputs of the models without each row.
 INTERVALS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
 METHODS = (*INTERVALS, "scaled")
-_NUMBERS = 1 << 20  # in the outputs of a block of rows
+_NUMBERS = 1 << 20  # in the outputs of a block of rows, with one of each row of the fit
+_OUTPUTS = 1 << 22  # of models without each fold, in memory at once
 
 
-class Tables(LeftOut):
-    """Models of tables that were fitted anew without each fold, each with its columns and outcome.
+class FoldModels(LeftOut):
+    """Models that were fitted anew without each fold, of any kind.
 
     Parameters
     ----------
-    models : without each of the units.
-    rows : (m,) rows of the table that take part.
+    models : outputs of new rows, (b, t), by the model without each of the units.
     y, weight : as for `LeftOut`.
     """
 
-    def __init__(self, models: Sequence[Fitted], rows: AnyArray, y: Array, weight: Array) -> None:
-        self.models, self.rows, self.y, self.weight = models, rows, y, weight
+    def __init__(self, models: Sequence[Callable[[Any], Array]], y: Array, weight: Array) -> None:
+        self.models, self.y, self.weight = models, y, weight
 
     def at(self, X: Any, units: Units) -> Array:
-        """Outputs of new rows as they were passed, on the scale of each model."""
-        outputs = []
-        for model, left in zip(self.models, units, strict=True):
-            table = X[:, np.delete(self.rows, left)] if model.pairwise else X
-            outputs.append(targets_as_columns(model.outputs_of_table(table)))
-        return np.stack(outputs, axis=1)
+        return np.stack([outputs(X) for outputs in self.models], axis=1)
 
     def outputs(self, units: Units) -> Array:
         raise NotImplementedError("Rows of the fit are not at hand.")
 
     def fitted(self) -> Array:
-        raise ValueError("The model of all rows was fitted to all of them.")
+        raise NotImplementedError("The model of all rows is another.")
 
     def of_own(self, rows: AnyArray) -> Array:
         raise NotImplementedError("Rows of the fit are not at hand.")
@@ -79,24 +75,26 @@ def models_without(model: Fitted, nested: Nested | None) -> WithoutUnits:
 
     In closed form they take n³ flops, once, and ValueError if the rows are not at hand.
     """
+    features = model.rows.train if model.pairwise else None
     if nested is None:
         left_out, units = model.left_out, model.units_of_intervals
         first = blocks_of(model.X).rows(np.arange(1))
-        first = first[:, model.rows.train] if model.pairwise else first
+        first = first if features is None else first[:, features]
         n = len(left_out.y)
         with blas_threads(n):
             outputs = left_out.outputs(units)[units.repetition[units.own], np.arange(n)]
             left_out.at(first, units)  # which keeps what new rows need
         residuals = (left_out.y - outputs).reshape(-1, *model.loo.y.shape[1:])
-        return WithoutUnits(left_out, units, residuals, model.tie_without_rows(model.tie))
+        tie = model.tie_without_rows(model.tie)
+        return WithoutUnits(left_out, units, residuals, tie, features)
+    if not nested.in_closed_form:
+        return _models_of_folds(model, nested)
     y, _, weight = nested.held_out
-    made = nested.units, nested.residuals, model.tie_without_rows(nested.tie)
-    if nested.in_closed_form:
-        settings = (KernelMember(1.0, one.kernel, one.mu) for one in nested.models)
-        solved = [model.system_of(member) for member in settings]
-        Y = targets_as_columns(y)
-        return WithoutUnits(Chosen(solved, nested.units, nested.model_of_fold, Y, weight), *made)
-    return _models_of_folds(model, nested)
+    settings = (KernelMember(1.0, one.kernel, one.mu) for one in nested.models)
+    solved = [model.system_of(member) for member in settings]
+    chosen = Chosen(solved, nested.units, nested.model_of_fold, targets_as_columns(y), weight)
+    tie = model.tie_without_rows(nested.tie)
+    return WithoutUnits(chosen, nested.units, nested.residuals, tie, features)
 
 
 def models_at_hand(model: Fitted, nested: Nested | None) -> WithoutUnits | None:
@@ -108,43 +106,57 @@ def models_at_hand(model: Fitted, nested: Nested | None) -> WithoutUnits | None:
 
 def _models_of_folds(model: Fitted, nested: Nested) -> WithoutUnits:
     y, _, weight = nested.held_out
-    Y, tie = targets_as_columns(y), model.tie_without_rows(nested.tie)
-    if isinstance(nested.models[0], Fitted):
-        tables = Tables(nested.models, nested.rows, Y, weight)
-        return WithoutUnits(tables, nested.units, nested.residuals, tie, of_tables=True)
-    X = training_rows(rows_in_memory(model.X), nested.rows, model.pairwise)
-    every = np.arange(len(y))
-    without = {
-        np.delete(every, rows).tobytes(): members
-        for rows, members in zip(nested.units, nested.models, strict=True)
-    }
-
-    def outputs(members: Any, X_new: Matrix) -> Array:
-        return targets_as_columns(output_of(members, X_new, X))
-
-    def fit(rest: AnyArray) -> Any:
-        return partial(outputs, without[rest.tobytes()])
-
-    refits = Refits(fit, X, Y, weight)
-    return WithoutUnits(refits, nested.units, nested.residuals, tie)
+    tables = tuple(one for one in nested.models if isinstance(one, Fitted))
+    if tables:
+        rests = (np.delete(nested.rows, left) for left in nested.units)
+        pairs = zip(tables, rests, strict=True)
+        outputs = [partial(_outputs_of_table, table, rest) for table, rest in pairs]
+    else:
+        X = training_rows(rows_in_memory(model.X), nested.rows, model.pairwise)
+        outputs = [partial(_outputs_of_members, members, X) for members in nested.models]
+    return WithoutUnits(
+        FoldModels(outputs, targets_as_columns(y), weight),
+        nested.units,
+        nested.residuals,
+        model.tie_without_rows(nested.tie),
+        nested.rows if model.pairwise and not tables else None,
+        tables,
+    )
 
 
-def outputs_without(model: Fitted, models: WithoutUnits, X: Any) -> Iterator[tuple[slice, Array]]:
+def _outputs_of_table(table: Fitted, rest: AnyArray, X: Any) -> Array:
+    """Outputs of rows as they were passed, by a model of the rows ``rest``."""
+    return targets_as_columns(table.outputs_of_table(X[:, rest] if table.pairwise else X))
+
+
+def _outputs_of_members(members: Sequence[Member], X_fit: Any, X: Matrix) -> Array:
+    """Outputs of samples by the members of a model."""
+    return targets_as_columns(output_of(members, X, X_fit))
+
+
+def outputs_without(models: WithoutUnits, X: Any) -> Iterator[tuple[slice, Array]]:
     """Blocks of new rows, and their outputs without the unit of each row of the fit, (rows, n, ...)
 
     ``X`` are samples, or rows as they were passed if the models are of tables.
     """
     left_out, units, shape = models.left_out, models.units, models.residuals.shape
-    if models.of_tables:
-        F = left_out.at(X, units)
-        for rows in gen_batches(len(F), max(1, _NUMBERS // models.residuals.size)):
-            yield rows, F[rows][:, units.own].reshape(-1, *shape)
-        return
-    new = blocks_of(X[:, model.rows.train] if model.pairwise else X)
-    for rows in left_out.parts(new.shape[0]):
+    new = X if models.features is None else X[:, models.features]
+    n, in_folds = _num_samples(X), isinstance(left_out, FoldModels)
+    parts: Iterable[slice] = left_out.parts(n)
+    if in_folds:  # each predicts all rows at once, if their outputs are not too many
+        parts = gen_batches(n, max(1, _OUTPUTS // (units.n_units * left_out.y.shape[1])))
+    blocks = None if in_folds else blocks_of(new)
+    for part in parts:
+        places = np.arange(part.start, part.stop)
+        if blocks is not None:
+            some = blocks.rows(places)
+        else:
+            some = new if len(places) == n else rows_at(new, places)
         with blas_threads(len(left_out.y)):
-            F = left_out.at(new.rows(np.arange(rows.start, rows.stop)), units)
-        yield rows, F[:, units.own].reshape(len(F), *shape)
+            F = left_out.at(some, units)
+        for rows in gen_batches(len(F), max(1, _NUMBERS // models.residuals.size)):
+            block = slice(part.start + rows.start, part.start + rows.stop)
+            yield block, F[rows][:, units.own].reshape(-1, *shape)
 
 
 def check_intervals(model: Fitted, confidence_level: float, method: str) -> None:
@@ -159,26 +171,34 @@ def check_intervals(model: Fitted, confidence_level: float, method: str) -> None
 
 
 def intervals(
-    model: Fitted, models: WithoutUnits, X: Any, confidence_level: float, method: str
+    models: WithoutUnits,
+    X: Any,
+    confidence_level: float,
+    method: str,
+    outcome: Numbers,
+    scales: Callable[[slice, tuple[int, ...]], dict[str, Array]] | None = None,
 ) -> Array:
-    """Prediction intervals of new rows, (m, 2) or (m, t, 2), in units of the target."""
-    r, outcome = models.residuals, model.outcome
-    assert isinstance(outcome, Numbers)
+    """Prediction intervals of new rows, (m, 2) or (m, t, 2), in units of the target.
+
+    Parameters
+    ----------
+    models : without each unit, of targets on the scale of the ``outcome``, or tables that were
+        fitted anew, each with its own.
+    X : samples, or rows as they were passed if the models are of tables.
+    confidence_level, method : "plus" or "minmax", as of `looms.conformal`.
+    scales : of "plus", scales of the residuals and of a block of new rows.
+    """
+    r = models.residuals
     ends = np.empty((_num_samples(X), *r.shape[1:], 2))
-    blocks = outputs_without(model, models, X)
-    if models.of_tables:
+    if models.tables:
         away = _distances(models, confidence_level, method)
-        for rows, F in blocks:
+        for rows, F in outputs_without(models, X):
             ends[rows] = _of_tables(models, F, away, confidence_level, method)
         return ends
-    error = models.tie * largest_of(model.rows.own(model.rows.targets))
-    for rows, F in blocks:
-        scales = {}
-        if method == "scaled":
-            some = blocks_of(X).rows(np.arange(rows.start, rows.stop))
-            scales = _scales(model, some, F.shape)
-        made = INTERVALS.get(method, jackknife_plus)
-        ends[rows] = made(r, F, confidence_level, rounding_error=error, **scales)
+    error = models.tie * largest_of(models.left_out.y.reshape(r.shape))
+    for rows, F in outputs_without(models, X):
+        more = {} if scales is None else scales(rows, F.shape)
+        ends[rows] = INTERVALS[method](r, F, confidence_level, rounding_error=error, **more)
     if outcome.plain:
         return ends
     ends = outcome.function.inverse(ends)
@@ -193,10 +213,8 @@ def _distances(models: WithoutUnits, confidence_level: float, method: str) -> Ar
     if method == "minmax":
         rank = required_rank(confidence_level, len(away))
         away = np.broadcast_to(order_statistic(away, rank, 0), away.shape)
-    tables = models.left_out
-    assert isinstance(tables, Tables)
     widened = np.empty(away.shape)
-    for tested, table in zip(models.units.tested_by, tables.models, strict=True):
+    for tested, table in zip(models.units.tested_by, models.tables, strict=True):
         widened[tested] = away[tested] + models.tie * largest_of(table.loo.y)
     return widened
 
@@ -206,16 +224,26 @@ def _of_tables(
 ) -> Array:
     """Intervals from models with transforms of their own, each of whose ends goes back by its."""
     lower, upper = np.empty((2, *F.shape))
-    tables = models.left_out
-    assert isinstance(tables, Tables)
-    for tested, table in zip(models.units.tested_by, tables.models, strict=True):
-        outcome = table.outcome
-        assert isinstance(outcome, Numbers)
-        lower[:, tested] = outcome.function.inverse(F[:, tested] - away[tested])
-        upper[:, tested] = outcome.function.inverse(F[:, tested] + away[tested])
+    for tested, table in zip(models.units.tested_by, models.tables, strict=True):
+        inverse = table.outcome.function.inverse
+        lower[:, tested] = inverse(F[:, tested] - away[tested])
+        upper[:, tested] = inverse(F[:, tested] + away[tested])
     if method == "minmax":
         return outwards(lower.min(axis=1), upper.max(axis=1), 0.0, len(away))
     return intervals_of_ends(lower, upper, confidence_level)
+
+
+def scaled_intervals(
+    model: Fitted, models: WithoutUnits, X: Matrix | RowBlocks, confidence_level: float
+) -> Array:
+    """`intervals` with residuals scaled by those of the nearest rows of the fit."""
+    outcome, blocks = model.outcome, blocks_of(X)
+    assert isinstance(outcome, Numbers)
+
+    def scales(rows: slice, shape: tuple[int, ...]) -> dict[str, Array]:
+        return _scales(model, blocks.rows(np.arange(rows.start, rows.stop)), shape)
+
+    return intervals(models, X, confidence_level, "plus", outcome, scales)
 
 
 def _scales(model: Fitted, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array]:
@@ -247,18 +275,14 @@ def _scales(model: Fitted, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array
 
 
 def sets(
-    model: Fitted,
-    models: WithoutUnits,
-    X: Any,
-    confidence_level: float,
-    class_conditional: bool,
+    models: WithoutUnits, X: Any, confidence_level: float, class_conditional: bool
 ) -> AnyArray:
     """Prediction sets of new rows, (m, n_classes) of bool."""
-    targets = model.rows.own(model.rows.targets)
+    targets = models.left_out.y.reshape(models.residuals.shape)
     labels, loo = class_indices(targets), targets - models.residuals
     loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
     members = np.empty((_num_samples(X), labels.max() + 1), dtype=bool)
-    for rows, F in outputs_without(model, models, X):
+    for rows, F in outputs_without(models, X):
         scores = class_margins(F.reshape(*F.shape[:2], -1))
         members[rows] = prediction_sets(
             *(loo_scores, scores, confidence_level),

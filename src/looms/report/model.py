@@ -17,7 +17,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.diagnostics._case_deletion import loo_margins
 from looms.diagnostics._problem import by_kernels
-from looms.estimators._folds import evaluation_folds
+from looms.estimators._evaluation import evaluation_folds
 from looms.estimators._in_pipelines import kernel_model, parts_of
 from looms.estimators._model import scores_of
 from looms.estimators._one_kernel import candidate_of, has_kernel
