@@ -39,6 +39,7 @@ from looms.units import Batch, Units
 INTERVALS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
 METHODS = (*INTERVALS, "scaled")
 _NUMBERS = 1 << 20  # in the outputs of a block of rows, with one of each row of the fit
+_ONLY_NEW = "Models without a fold are kept for new rows: the rows of their fit are not."
 _OUTPUTS = 1 << 22  # of models without each fold, in memory at once
 
 
@@ -57,17 +58,25 @@ class FoldModels(LeftOut):
     def at(self, X: Any, units: Units) -> Array:
         return np.stack([outputs(X) for outputs in self.models], axis=1)
 
+    def own(self, X: Any, rows: AnyArray, units: Units) -> Array:
+        F, number = np.empty((len(rows), self.y.shape[1])), units.own[rows]
+        for k, outputs in enumerate(self.models):
+            changed = np.flatnonzero(number == k)
+            if len(changed):
+                F[changed] = outputs(rows_at(X, changed))
+        return F
+
     def outputs(self, units: Units) -> Array:
-        raise NotImplementedError("Rows of the fit are not at hand.")
+        raise ValueError(_ONLY_NEW)
 
     def fitted(self) -> Array:
-        raise NotImplementedError("The model of all rows is another.")
+        raise ValueError(_ONLY_NEW)
 
     def of_own(self, rows: AnyArray) -> Array:
-        raise NotImplementedError("Rows of the fit are not at hand.")
+        raise ValueError(_ONLY_NEW)
 
     def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
-        raise NotImplementedError("Rows of the fit are not at hand.")
+        raise ValueError(_ONLY_NEW)
 
 
 def models_without(model: Fitted, nested: Nested | None) -> WithoutUnits:
