@@ -5,15 +5,21 @@ import importlib
 import re
 import shlex
 import subprocess
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from types import FrameType
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import looms
+from looms import TabularClassifier, TabularRegressor
 from looms.cli._app import app as looms_app
 from papers.__main__ import app as papers_app
 
@@ -113,6 +119,46 @@ def test_blocks_of_a_page_run(
                 assert checker.check_output(expected, output, OPTIONS), (
                     f"{page}:{line}\n$ {command}expected:\n{expected}\ngot:\n{output}"
                 )
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_page_on_one_fit_names_what_runs() -> None:
+    """Functions are entered for the first time in the order of the page."""
+    text = (DOCS / "explanation" / "one_fit.md").read_text(encoding="utf-8")
+    walks = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1].split("\n\n")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"size": rng.normal(size=60), "color": rng.choice(["red", "blue"], 60)})
+    y = table["size"] + (table["color"] == "red") + 0.5 * rng.normal(size=60)
+    model, regressor = TabularClassifier(["rbf"]), TabularRegressor(["rbf"])
+    regressor.fit(table, y).evaluate()
+    calls = [
+        lambda: model.fit(table, y > 0),
+        lambda: model.evaluate(),
+        lambda: regressor.predict_interval(table),
+        lambda: model.without([0, 7]),
+    ]
+    for walk, call in zip(walks, calls, strict=True):
+        entered = functions_entered(call)
+        named = [f"{file} {name}" for file, name in re.findall(r"^ +(\S+\.py) +(\S+)", walk, re.M)]
+        assert [function for function in entered if function in named] == named
+
+
+def functions_entered(call: Callable[[], object]) -> list[str]:
+    """Functions of looms, with their files, in the order in which they are entered first."""
+    root, entered = f"{Path(looms.__file__).parent}/", dict[str, None]()
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(root):
+            entered.setdefault(f"{code.co_filename.removeprefix(root)} {code.co_qualname}")
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return list(entered)
 
 
 def test_numbers_of_pages_are_those_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:

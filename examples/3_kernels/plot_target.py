@@ -37,7 +37,7 @@ for name, model in models.items():
 fig, axes = plt.subplots(2, 1, figsize=(5.4, 5), layout="constrained")
 titles = ("fitted to the price", "fitted to its logarithm")
 for ax, title, model, color in zip(axes, titles, models.values(), ("C1", "C0"), strict=True):
-    loo = model.model_.loo_
+    loo = model.fitted_.loo  # on the scale of the transform
     ax.axhline(0, color="0.5", linewidth=1)
     ax.plot(loo.outputs, loo.residuals / loo.residuals.std(), "o", color=color, alpha=0.6)
     ax.set(ylabel="residual / s.d.", title=title)

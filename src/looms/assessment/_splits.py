@@ -299,7 +299,7 @@ def _n_test(n: int, test_size: float) -> int:
 
 def _test_counts(sizes: list[int], test_size: float) -> list[int]:
     """Number of test rows per class: its share, at least one, leaving at least one to train."""
-    # Stratified splits of scikit-learn, such as those for validation in `looms.estimators`, may
+    # Stratified splits of scikit-learn, such as those for validation in `looms.nonconformity`, may
     # leave a small class out of a part, where its error rate has no value; and groups are drawn
     # by their rows. Subsamples of `looms.selection` are the beginnings of one order, to be nested.
     n = sum(sizes)

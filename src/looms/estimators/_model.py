@@ -253,7 +253,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         ------
         ValueError
             If there are too few rows or groups for outer folds, or model selection cannot be
-            repeated, as after `without`, or by a model of a table that was saved.
+            repeated, as after `without`, or by a model of a table that was pickled or saved.
 
         Warns
         -----
@@ -267,8 +267,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         folds. Without folds of their own, the last use ten folds for this, and for
         their other scores. "roc_auc" is then NaN if some class has fewer than three rows or groups.
         Without refits, a least-squares model takes n³ flops. It keeps the n² numbers that intervals
-        need, but not in copies and files; a grid keeps as many for each of its points that was
-        selected without some unit.
+        need, which shallow copies share, and pickles and files lack; a grid keeps as many for each
+        of its points that was selected without some unit.
         """
         check_is_fitted(self)
         check_flag("nested", nested)
@@ -400,7 +400,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.fitted_.X  # noqa: B018 (an error without the rows)
         raise NotFittedError(
             f"The models without each row, n² numbers, are not at hand: call {again} to make "
-            "them, since other scores need none, and a copied or saved model holds none. The "
+            "them, since other scores need none, and a pickled or saved model holds none. The "
             "scores stay the same."
         )
 
@@ -453,7 +453,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         left_out : looms.lssvm.left_out.LeftOut
-            Of the rows with positive weight, in their order; targets and outputs in columns.
+            Of the rows with positive weight, in their order; targets and outputs in columns. New
+            rows of a table are those that ``preprocessor_`` has transformed.
         """
         check_is_fitted(self)
         return self.fitted_.left_out
@@ -461,11 +462,11 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def without(self, rows: Any, certify: bool = True) -> Any:
         """The model without some rows, with the same hyper-parameters.
 
-        It equals a fit to the other rows with the parameters of the returned model, including
-        leave-one-out outputs, threshold and probabilities. For a stack, ``members_`` has the values
-        of all members, and the parameters are those of the member with the largest weight. If
-        candidates were compared in folds, their weights, threshold and calibration stay those of
-        the fit, for these folds are not repeated.
+        It equals a fit to the other rows with these values, including leave-one-out outputs,
+        threshold and probabilities. A model of one kernel has the values as its parameters, a model
+        of a table in ``members_``; its columns stay prepared as they were. If candidates were
+        compared in folds, their weights, threshold and calibration stay those of the fit, for these
+        folds are not repeated.
 
         Parameters
         ----------
@@ -477,7 +478,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         model : model of the same class
-            A new model; this one does not change. Its ``mu`` keeps the ridge of the other rows,
+            A new model; this one does not change. Its ``mu_`` keeps the ridge of the other rows,
             ``n_samples * mu / weight``, as it was, and "balanced" class weights keep their
             values. ``certificate_`` has the largest difference from the refit. With groups
             the rest of a group is held out together; folds of `cv` are dropped, and each row is

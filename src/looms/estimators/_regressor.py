@@ -155,11 +155,11 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         exact arithmetic is outside, whatever the order of the samples. Of models so ill-conditioned
         that more than half of the digits are lost that is not certain.
 
-        Samples of weight zero take no part. Closed forms are n² numbers with the model, but not
-        in its copies and files ("scaled" keeps another n² per target); m samples cost 2 m n² flops,
-        in blocks of rows that need some ten arrays of 8 MB at most. The closed forms of a linear
-        model of p features, up to half of n, are n p numbers, and m samples cost 2 m n p flops,
-        except for "scaled".
+        Samples of weight zero take no part. Closed forms are n² numbers with the model and its
+        shallow copies, but not in pickles and files ("scaled" keeps another n² per target); m
+        samples cost 2 m n² flops, in blocks of rows that need some ten arrays of 8 MB at most. The
+        closed forms of a linear model of p features, up to half of n, are n p numbers, and m
+        samples cost 2 m n p flops, except for "scaled".
 
         References
         ----------

@@ -77,6 +77,9 @@ class TabularClassifier(Classifier, Tabular):
     members_ : tuple
         Members of the stack, or the only one: ``weight``, ``kernel`` with its values, ``mu``,
         ``landmarks``; or ``weight`` and ``estimator``.
+    kernel_, mu_, dual_coef_, intercept_, coef_, landmarks_
+        As for `KernelClassifier`, of the member with a kernel that has the largest weight; missing
+        if no member has a kernel. ``coef_`` is of the prepared columns.
     preprocessor_ : transformer or None
         The fitted preparation: its ``kinds_`` and ``remarks_`` say how the columns were read.
     loo_, held_out_ : HeldOut
@@ -95,7 +98,13 @@ class TabularClassifier(Classifier, Tabular):
     candidate_weights_ : ndarray of shape (n_candidates,) or None
         Weights of the candidates in a stack, which may all be one's. None with
         ``combine="best"``, for a single candidate, and if no stack could be made.
-    threshold_, calibrator_, units_
+    selection_, n_iter_
+        Search of the candidate at ``best_index_``, as for `KernelClassifier`.
+    choice_units_ : looms.units.Units or None
+        Folds without which the candidates were tuned anew, to be compared; None if they were not.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features), or None
+        The prepared rows; None for rows in blocks.
+    threshold_, calibrator_, units_, fit_weight_, selection_weight_, fit_intercept_, certificate_
         As for `KernelClassifier`.
     n_features_in_, feature_names_in_
         Number and names of the columns of the table, as text.

@@ -88,14 +88,17 @@ class TabularRegressor(Regressor, Tabular):
     transforms_ : dict of str to float
         Root mean square error of the held-out predictions by each transform that was compared, on
         at most 2000 rows; empty if there was one.
-    model_ : estimator
-        The model of the prepared columns and the transformed target; its attributes are on that
-        scale.
     loo_, held_out_ : HeldOut
         Targets and held-out predictions in units of the target; ``loo_`` of a stack with estimators
         of scikit-learn as for `TabularClassifier`.
-    members_, preprocessor_, candidates_, cv_results_, best_index_, candidate_weights_, units_, \
-n_features_in_, feature_names_in_
+    fitted_ : looms.fitted.Fitted
+        The fitted model as one value. Its ``loo`` and ``held_out`` are on the scale of the
+        transform.
+    members_, kernel_, mu_, dual_coef_, intercept_, coef_, landmarks_, candidates_, cv_results_, \
+best_index_, selection_, n_iter_
+        As for `TabularClassifier`, of the transformed target.
+    preprocessor_, candidate_weights_, choice_units_, units_, X_fit_, fit_weight_, \
+selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_in_
         As for `TabularClassifier`.
 
     References
