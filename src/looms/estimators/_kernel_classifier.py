@@ -131,10 +131,10 @@ class KernelClassifier(Classifier):
         and every sample gets the same class.
     calibrator_ : looms.calibration.Calibrator or None
         Map from outputs to probabilities.
-    selection_ : looms.selection.Tuning
+    selection_ : Tuning
         How the hyper-parameters were found: the criterion with its standard error, the history, the
         reason for stopping.
-    candidates_ : list of looms.selection.Candidate
+    candidates_ : list of Candidate
         The tuned kernel, as a list of one.
     cv_results_ : dict of lists and arrays
         The same as a table: "kernel", "criterion", "params", "param_mu" and so on,

@@ -282,7 +282,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 if models is None or scores._nested is not None:
                     models = models_without(self.fitted_, scores._nested)
                 scores = replace(scores, _without=models)
-                self._scores["nested" if again else "fit"] = scores
+                self._keep("nested" if again else "fit", scores)
         return judged(scores, scorers, getattr(self, "classes_", None))
 
     def report(
@@ -362,13 +362,17 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     "cv was an iterator of folds, and the fit has used it up: give a list, or use "
                     "evaluate(nested=False)."
                 )
-            self._scores["nested"] = scored(self.fitted_, chosen_anew(self))
+            self._keep("nested", scored(self.fitted_, chosen_anew(self)))
         return self._scores["nested"]
+
+    def _keep(self, name: str, scores: Scores) -> None:
+        """Keep scores; copies of this model keep theirs."""
+        self._scores = self._scores | {name: scores}
 
     def _scores_of_fit(self) -> Scores:
         """Scores of the held-out predictions of the fit; those of before, if any."""
         if "fit" not in self._scores:
-            self._scores["fit"] = held_out_scores(self.fitted_)
+            self._keep("fit", held_out_scores(self.fitted_))
         return self._scores["fit"]
 
     def _models_without(self, method: str) -> WithoutUnits:

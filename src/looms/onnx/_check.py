@@ -46,12 +46,11 @@ def check_graph(operator: Any, container: Any) -> None:
     if _COMPARING.get():
         return
     model = operator.raw_operator
-    fitted = getattr(model, "model_", model)
     kind, opset = type(operator.inputs[0].type), container.target_opset_all
     raw = container.get_options(model, {}).get("raw_scores", False)
-    rows, of_table = _rows(fitted), getattr(model, "preprocessor_", None)
+    rows, of_table = _rows(model), getattr(model, "preprocessor_", None)
     with _comparing():
-        for member in fitted.members_:
+        for member in model.members_:
             if isinstance(member, EstimatorMember):
                 _check_candidate(member, rows, kind, opset)
         rows = rows if of_table is None else unprepared(of_table, rows)

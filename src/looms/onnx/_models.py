@@ -313,7 +313,7 @@ def _probabilities(g: Graph, f: str, calibrator: Any, n_outputs: int) -> str:
 
 
 def _coupled(g: Graph, f: str, sigmoids: Array, k: int) -> str:
-    """`looms.calibration.couple` of the sigmoids of the pairs of k classes, (m, k)."""
+    """Coupled probabilities of the sigmoids of the pairs of k classes, (m, k)."""
     p = g("Sigmoid", _log_odds(g, f, *sigmoids))
     p = g("Max", g("Min", p, 1.0 - LEAST), LEAST)
     n_pairs = sigmoids.shape[1]

@@ -266,7 +266,7 @@ class CandidatesDisplay(ModelDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Candidates of a fitted model by `looms.selection.Candidate.loss`, or √PRESS."""
+        """Candidates of a fitted model by their ``loss``, or √PRESS."""
         model, _ = searched_model(estimator, cls.__name__)
         return cls(
             names=[
