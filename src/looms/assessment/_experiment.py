@@ -43,7 +43,7 @@ from looms.estimators import DuplicatesWarning
 from looms.estimators._fit_routing import fit_arguments, fit_takes_weights, route
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._metrics import Scorer, scorers_of
-from looms.estimators._targets import as_targets, check_labels, check_numbers
+from looms.estimators._targets import check_labels, check_numbers, plain_targets
 from looms.estimators._warnings import level_of_user
 from looms.folds import group_numbers, joined_groups
 
@@ -104,7 +104,7 @@ class Experiment:
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
         check_estimator(estimator)
-        y = as_targets(y, is_classifier(estimator))
+        y = plain_targets(y, is_classifier(estimator))
         check_consistent_length(X, y)
         if is_regressor(estimator):
             check_numbers(y, "a classifier")

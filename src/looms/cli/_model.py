@@ -106,7 +106,7 @@ class Fitted:
 
     def own(self) -> Any:
         """What takes the prepared rows."""
-        return self.last._of_matrix()
+        return self.last._prepared_model()
 
     def tell_remarks(self, prefix: str = "") -> None:
         """Notes on the rows that were predicted, where they are unlike those of the fit.

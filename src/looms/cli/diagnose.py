@@ -233,7 +233,7 @@ def _fitted_subject(saved: Fitted, path: Path) -> Subject:
     with catch_messages(prefix=f"{path}: "):
         classes_and_labels(y)
     called = f"Model of {path}", "its fit", saved.rows_are
-    return Subject(model._of_matrix(), saved.known[rows], y, groups, numbers, *called)
+    return Subject(model._prepared_model(), saved.known[rows], y, groups, numbers, *called)
 
 
 def _given_subject(

@@ -26,7 +26,7 @@ from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
 from looms.estimators import KernelClassifier
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._targets import as_targets, check_labels
+from looms.estimators._targets import check_labels, plain_targets
 from looms.fitted._changes import weight_factors
 from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Classes
@@ -92,7 +92,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             "classifier. looms.diagnostics.case_deletion has the influence of each row on a "
             "regression of looms."
         )
-    y = column_or_1d(as_targets(y, classes=True, known=getattr(estimator, "classes_", None)))
+    y = column_or_1d(plain_targets(y, classes=True, known=getattr(estimator, "classes_", None)))
     check_consistent_length(X, y)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")

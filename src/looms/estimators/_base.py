@@ -17,7 +17,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import blocks_and_arrays
-from looms.estimators._targets import as_targets
+from looms.estimators._targets import plain_targets
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 
@@ -69,7 +69,7 @@ def validated(
     if getattr(model, "n_jobs", None) == 0:
         raise ValueError("n_jobs=0 is no number of fits at once: 1 is one, and -1 all cores.")
     X, y, sample_weight = blocks_and_arrays(X, y, sample_weight)
-    y = as_targets(y, is_classifier(model))
+    y = plain_targets(y, is_classifier(model))
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = ArrayBlocks(X)
     names = getattr(X, "feature_names", None)

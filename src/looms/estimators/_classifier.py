@@ -23,7 +23,7 @@ from looms.estimators._encoding import (
     is_positive_first,
 )
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._model import Model, of_fitted
+from looms.estimators._model import Model, fitted_part
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
 from looms.estimators._warnings import (
     warn_of_missed_precision,
@@ -56,11 +56,11 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
     calibration: str | None
     class_weight: Any
     pos_label: Any
-    classes_: AnyArray = of_fitted(lambda fitted: fitted.outcome.classes, "The classes, sorted.")
-    threshold_: float | Array = of_fitted(
+    classes_: AnyArray = fitted_part(lambda fitted: fitted.outcome.classes, "The classes, sorted.")
+    threshold_: float | Array = fitted_part(
         lambda fitted: fitted.rule.threshold, "Threshold of the outputs."
     )
-    calibrator_: Calibrator | None = of_fitted(
+    calibrator_: Calibrator | None = fitted_part(
         lambda fitted: fitted.rule.calibrator, "Map from outputs to probabilities."
     )
 
@@ -335,7 +335,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
             calibration_function(self.calibration)
         check_threshold(self.threshold, self.calibration is not None)
 
-    def _as_targets(self, y: AnyArray) -> Array:
+    def _coded_targets(self, y: AnyArray) -> Array:
         number = {label: k for k, label in enumerate(self.classes_.tolist())}
         unknown = sorted({label for label in y.tolist() if label not in number}, key=str)
         if unknown:

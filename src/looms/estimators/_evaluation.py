@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from looms._typing import Array
 from looms.estimators._fit_routing import model_takes_weights
-from looms.estimators._folds import as_rest_of, nearly_noiseless, tuned_without
+from looms.estimators._folds import kernel_columns, nearly_noiseless, tuned_without
 from looms.estimators._selecting import chosen_in_rounds, repeats_in_closed_form
 from looms.estimators._selection import TunedInFolds
 from looms.estimators._warnings import warn_of_time
@@ -63,7 +63,7 @@ def _tables_anew(estimator: Any, fitted: Fitted) -> Nested:
     predicted = np.empty((len(train), *of_fit.y.shape[1:]))
     residuals: Array | None = None if outcome.decides else np.empty(predicted.shape)
     for model, tested, left in zip(models, outer.tested_by, outer, strict=True):
-        table = as_rest_of(model, rows_at(rows.X, train[tested]), np.delete(train, left))
+        table = kernel_columns(model, rows_at(rows.X, train[tested]), np.delete(train, left))
         outputs = model.outputs_of_table(table)
         predicted[tested] = model.predicted(outcome.tied(outputs, model.tie))
         if residuals is not None:

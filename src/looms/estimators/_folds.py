@@ -146,7 +146,7 @@ def _model_without(
     return replace(fitted, table=None, recipe=None)
 
 
-def as_rest_of(model: Fitted, X: Any, rest: AnyArray) -> Any:
+def kernel_columns(model: Fitted, X: Any, rest: AnyArray) -> Any:
     """Samples as a model of the rows ``rest`` takes them: kernel values at these columns."""
     return X[:, rest] if model.pairwise else X
 
@@ -164,7 +164,7 @@ def predicted_without(
         return rows_in_memory(rows_at(rows.X, places))
 
     values = [
-        outputs(model, as_rest_of(model, some(train[out]), np.delete(train, left)))
+        outputs(model, kernel_columns(model, some(train[out]), np.delete(train, left)))
         for model, out, left in zip(models, parts, outer, strict=True)
     ]
     return np.concatenate(values)[np.argsort(np.concatenate(parts))]

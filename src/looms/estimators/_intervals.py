@@ -31,7 +31,7 @@ from looms.estimators._estimator_member import checked, fitted, predicted
 from looms.estimators._fit_routing import check_fit
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._targets import as_targets, check_numbers
+from looms.estimators._targets import check_numbers, plain_targets
 from looms.estimators._warnings import warn_of_order
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import OUTER_FOLDS, outer_folds, rows_at
@@ -175,7 +175,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         self._check_parameters()
         if y is None:
             raise ValueError("Intervals requires y to be passed, but the target y is None.")
-        y = as_targets(y, classes=False)
+        y = plain_targets(y, classes=False)
         warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
         check_numbers(y, "an estimator with sets of classes, such as TabularClassifier,")
         options = {"ensure_2d": False, "ensure_min_samples": 2, "input_name": "y"}

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from looms._checks import squeeze_column
-from looms.estimators._targets import as_targets
+from looms.estimators._targets import plain_targets
 from looms.estimators._warnings import kept_warnings, warn_of_order
 
 
@@ -21,7 +21,7 @@ class KnownTargets:
         """Targets of new rows, those of a file read by the classes, or the marks, of the fit."""
         columns = getattr(getattr(self, "preprocessor_", None), "kinds_", None)
         marks = None if columns is None else columns.marks
-        return as_targets(y, is_classifier(self), marks, getattr(self, "classes_", None))
+        return plain_targets(y, is_classifier(self), marks, getattr(self, "classes_", None))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score of the predictions for new rows: accuracy for classes, R² for numbers.

@@ -41,10 +41,10 @@ from looms.estimators._warnings import (
 )
 from looms.fitted._certificate import Certificate, certified
 from looms.fitted._changes import (
+    add_rows,
     certified_change,
     checked_rows,
-    with_more_rows,
-    without_rows,
+    remove_rows,
 )
 from looms.fitted._fitted import Fitted, Selected
 from looms.fitted._rows import Rows
@@ -62,7 +62,7 @@ from looms.selection._tuning import Tuning
 from looms.units import Units
 
 
-def of_fitted(read: Callable[[Fitted], Any], doc: str) -> Any:
+def fitted_part(read: Callable[[Fitted], Any], doc: str) -> Any:
     """Property of a model: a part of its ``fitted_``; NotFittedError before the fit."""
 
     def value(model: Model) -> Any:
@@ -72,7 +72,7 @@ def of_fitted(read: Callable[[Fitted], Any], doc: str) -> Any:
     return property(value, doc=doc)
 
 
-def of_selection(name: str, read: Callable[[Selected], Any], doc: str) -> Any:
+def selection_part(name: str, read: Callable[[Selected], Any], doc: str) -> Any:
     """The same of a selection; AttributeError that says the ``name`` if there was none."""
 
     def value(model: Model) -> Any:
@@ -87,7 +87,7 @@ def of_selection(name: str, read: Callable[[Selected], Any], doc: str) -> Any:
     return property(value, doc=doc)
 
 
-def of_leading(name: str, doc: str) -> Any:
+def leading_part(name: str, doc: str) -> Any:
     """The same, of the kernel model with the largest weight; AttributeError without one."""
 
     def value(model: Model) -> Any:
@@ -124,56 +124,56 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     #: Parameters of this model on a matrix, and on the targets that are fitted.
     _as_given: ClassVar[dict[str, Any]] = {}
 
-    members_: tuple[Member, ...] = of_fitted(
+    members_: tuple[Member, ...] = fitted_part(
         lambda fitted: fitted.members,
         "Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``.",
     )
-    units_: Units = of_fitted(lambda fitted: fitted.units, "Rows that were held out together.")
-    choice_units_: Units | None = of_fitted(
+    units_: Units = fitted_part(lambda fitted: fitted.units, "Rows that were held out together.")
+    choice_units_: Units | None = fitted_part(
         lambda fitted: fitted.choice_units,
         "Folds without which candidates were tuned anew, to be compared; None if by ``units_``.",
     )
-    loo_: HeldOut = of_fitted(lambda fitted: fitted.loo_predicted, "Leave-one-out outputs.")
-    held_out_: HeldOut = of_fitted(
+    loo_: HeldOut = fitted_part(lambda fitted: fitted.loo_predicted, "Leave-one-out outputs.")
+    held_out_: HeldOut = fitted_part(
         lambda fitted: fitted.held_out_predicted, "Outputs of models without each unit."
     )
-    fit_weight_: Array = of_fitted(
+    fit_weight_: Array = fitted_part(
         lambda fitted: fitted.rows.fit_weight, "Weights of the rows in the fit."
     )
-    selection_weight_: Array = of_fitted(
+    selection_weight_: Array = fitted_part(
         lambda fitted: fitted.rows.selection_weight, "Weights of the rows in the criterion."
     )
-    fit_intercept_: bool = of_fitted(
+    fit_intercept_: bool = fitted_part(
         lambda fitted: fitted.fit_intercept, "True if it was fitted with an intercept."
     )
-    candidate_weights_: Array | None = of_fitted(
+    candidate_weights_: Array | None = fitted_part(
         lambda fitted: fitted.candidate_weights,
         "Weights of the candidates in a stack; None if none was made.",
     )
-    candidates_: list[Candidate] = of_selection(
+    candidates_: list[Candidate] = selection_part(
         "candidates_",
         lambda selection: selection.candidates,
         "All candidates in the order in which they were tried.",
     )
-    cv_results_: dict[str, Any] = of_selection(
+    cv_results_: dict[str, Any] = selection_part(
         "cv_results_", lambda selection: selection.cv_results, "Table of the candidates."
     )
-    best_index_: int = of_selection(
+    best_index_: int = selection_part(
         "best_index_",
         lambda selection: selection.index,
         "Candidate that was selected, or has the largest weight.",
     )
-    selection_: Tuning = of_selection(
+    selection_: Tuning = selection_part(
         "selection_", lambda selection: selection.tuning, "Record of the search."
     )
-    n_iter_: int = of_selection(
+    n_iter_: int = selection_part(
         "n_iter_", lambda selection: selection.n_iter, "Iterations of the last search, at least 1."
     )
-    kernel_: Kernel = of_leading("kernel", "The kernel with its values.")
-    mu_: float = of_leading("mu", "The regularization.")
-    dual_coef_: Array = of_leading("dual_coef", "Coefficients of the kernel expansion.")
-    intercept_: Any = of_leading("intercept", "The intercept.")
-    landmarks_: Matrix | None = of_leading("landmarks", "Landmarks; None without.")
+    kernel_: Kernel = leading_part("kernel", "The kernel with its values.")
+    mu_: float = leading_part("mu", "The regularization.")
+    dual_coef_: Array = leading_part("dual_coef", "Coefficients of the kernel expansion.")
+    intercept_: Any = leading_part("intercept", "The intercept.")
+    landmarks_: Matrix | None = leading_part("landmarks", "Landmarks; None without.")
 
     @property
     def X_fit_(self) -> Matrix | None:
@@ -437,7 +437,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Rows as models of tables take them."""
         return X
 
-    def _of_matrix(self) -> Self:
+    def _prepared_model(self) -> Self:
         """This model for rows as the members take them."""
         return self
 
@@ -520,7 +520,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_flag("certify", certify)
-        fitted = without_rows(self.fitted_, rows)
+        fitted = remove_rows(self.fitted_, rows)
         features = np.arange(self.n_features_in_)
         if fitted.pairwise:
             features = np.delete(features, checked_rows(rows, len(features)))
@@ -592,7 +592,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         together = np.concatenate([fitted.rows.weight, weight])
         weights = checked_sample_weight(together, len(together))
         check_scale(X)
-        changed = with_more_rows(fitted, X, targets, numbers, weight, weights)
+        changed = add_rows(fitted, X, targets, numbers, weight, weights)
         if fitted.tuned:
             warn_of_duplicates(changed.X[weights > 0])
         return self._changed(changed, np.arange(self.n_features_in_), certify)
@@ -625,7 +625,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Matrix, Array, Array | None, Array]:
         """Samples, coded targets, those given if they are transformed, and weights, to be added."""
         X, y, weight = self._validated(X, y, sample_weight, reset=False, ensure_min_samples=1)
-        return X, self._as_targets(y), None, weight
+        return X, self._coded_targets(y), None, weight
 
     def certify(self, n_rows: int = 3, X: Any = None) -> Certificate:
         """Largest difference between some outputs, held-out and ordinary, and refits.
@@ -693,7 +693,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return validated(self, X, y, sample_weight, **options)
 
     @abstractmethod
-    def _as_targets(self, y: AnyArray) -> Array:
+    def _coded_targets(self, y: AnyArray) -> Array:
         """Targets of new rows, coded as those of the fit."""
 
     def _check_parameters(self) -> None:
@@ -702,7 +702,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise TypeError(f"n_jobs must be None or an integer, -1 for all, got {self.n_jobs!r}.")
         if not isinstance(self.verbose, bool):
             check_count(self.verbose, "verbose", 0)
-        for model in self._of_kernels:
+        for model in self._kernel_candidates:
             check_candidate(model, is_classifier(self))
 
     # Choice -----------------------------------------------------------------------------
@@ -717,14 +717,14 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self._candidates
 
     @property
-    def _of_kernels(self) -> list[Any]:
+    def _kernel_candidates(self) -> list[Any]:
         """The candidates with a kernel."""
         return [candidate for candidate in self._candidates if has_kernel(candidate)]
 
     @property
     def _given_kernels(self) -> list[Any]:
         """Kernels as they were passed."""
-        return [one.kernel for one in self._of_kernels]
+        return [one.kernel for one in self._kernel_candidates]
 
     def _kernels(self) -> list[Kernel]:
         return [as_kernel(kernel) for kernel in self._given_kernels]
@@ -742,7 +742,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _whole_matrix(self) -> bool:
         """True if the model takes all rows at once, by their kernel matrix."""
-        return all(one.n_landmarks is None for one in self._of_kernels)
+        return all(one.n_landmarks is None for one in self._kernel_candidates)
 
     @property
     def _stacks(self) -> bool:
@@ -752,7 +752,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _tunes(self) -> bool:
         """True unless all values are given; estimators of scikit-learn may tune themselves."""
-        kernels = self._of_kernels
+        kernels = self._kernel_candidates
         return len(self._candidates) > 1 or not kernels or kernels[0].mu is None
 
     def _selection_weight(self, rows: Rows) -> Array:

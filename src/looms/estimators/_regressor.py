@@ -16,7 +16,7 @@ from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._known_targets import KnownTargets
 from looms.estimators._model import Model
-from looms.estimators._targets import as_targets, check_numbers
+from looms.estimators._targets import check_numbers, plain_targets
 from looms.estimators._warnings import warn_of_order, warn_of_search
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import Rows
@@ -196,13 +196,13 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = blocks_and_arrays(X, y, sample_weight)
-        y = as_targets(y, classes=False)
+        y = plain_targets(y, classes=False)
         check_numbers(y, "KernelClassifier")
         options = {"multi_output": True, "y_numeric": True, **options}
         X, y, weight = super()._validated(X, y, sample_weight, **options)
         return X, np.asarray(y, dtype=np.float64), weight
 
-    def _as_targets(self, y: Array) -> Array:
+    def _coded_targets(self, y: Array) -> Array:
         expected = self.fitted_.rows.targets.shape
         if y.shape[1:] != expected[1:]:
             raise ValueError(

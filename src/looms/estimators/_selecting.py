@@ -56,7 +56,7 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> tuple[Selectio
     rows = _checked(model, rows)
     X = training_rows(rows.X, rows.train, any(kernel.pairwise for kernel in model._kernels()))
     candidates, units = model._candidates_for(X), rows.units(model.cv)
-    kernels = _with_kernels(candidates)
+    kernels = _kernel_models(candidates)
     estimators = [candidate for candidate in candidates if candidate not in kernels]
     check_estimators(estimators, rows.outcome.decides, model._kernels())
     operations, n_arrays = cost_on(model, X)
@@ -75,7 +75,7 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> tuple[Selectio
         for candidate in candidates
     ]
     watcher.begins(len(problems))
-    by_value = _all_on_grid(kernels)
+    by_value = _compares_grids(kernels)
     choice = choose(problems, loss_of=rows.loss, watcher=watcher, by_value=by_value)
     selection = Selection(rows, units, choice)
     for_folds = [model_of_folds(one) if one in kernels else one for one in candidates]
@@ -88,7 +88,7 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> tuple[Selectio
     return selection, for_folds
 
 
-def _with_kernels(candidates: Sequence[Any]) -> list[Any]:
+def _kernel_models(candidates: Sequence[Any]) -> list[Any]:
     """The candidates that have a kernel; the others are estimators of scikit-learn."""
     return [candidate for candidate in candidates if has_kernel(candidate)]
 
@@ -98,7 +98,7 @@ def _checked(model: Any, rows: Rows) -> Rows:
     X, n, least = rows.X, len(rows.train), 3 if model._tunes else 2
     if isinstance(X, RowBlocks):
         X.check_finite()
-        if any(candidate_of(one).landmarks_for(X) is None for one in model._of_kernels):
+        if any(candidate_of(one).landmarks_for(X) is None for one in model._kernel_candidates):
             X = rows_in_memory(X)
     numbers = group_numbers(gathered(rows.groups), X.shape[0], model.cv)
     grouped = rows.groups is not None
@@ -129,10 +129,10 @@ def _options(model: Any, rows: Rows, units: Units) -> dict[str, Any]:
 def _compares(model: Any, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:
     """True if candidates are compared other than by the values that tuned them."""
     whole = all(candidate_of(one).landmarks_for(X) is None for one in kernels)
-    return bool(model._stacks or (whole and not _all_on_grid(kernels)))
+    return bool(model._stacks or (whole and not _compares_grids(kernels)))
 
 
-def _all_on_grid(kernels: Sequence[Any]) -> bool:
+def _compares_grids(kernels: Sequence[Any]) -> bool:
     """True if the candidates with a kernel are compared on grids."""
     return bool(kernels) and all(candidate_of(one).on_grid for one in kernels)
 
@@ -143,7 +143,7 @@ def cost_on(model: Any, X: Matrix | RowBlocks) -> tuple[float, float]:
     And the arrays of the size of the kernel matrix that it has in memory at once.
     """
     candidates = model._candidates_for(X)
-    kernels = _with_kernels(candidates)
+    kernels = _kernel_models(candidates)
     operations = float(sum(candidate_of(one).operations_for(X) for one in kernels))
     few = X.shape[0] <= MOST_IN_FOLDS
     if len(candidates) > 1 and few and _compares(model, X, kernels):
@@ -154,8 +154,8 @@ def cost_on(model: Any, X: Matrix | RowBlocks) -> tuple[float, float]:
 def remedies_of_time(model: Any) -> list[str]:
     """Settings that make a fit faster."""
     ways = ["fewer candidates"] * (len(model._candidates) > 1)
-    if any(candidate_of(one).may_have_landmarks for one in model._of_kernels):
-        of = "" if model in model._of_kernels else " of the candidates"
+    if any(candidate_of(one).may_have_landmarks for one in model._kernel_candidates):
+        of = "" if model in model._kernel_candidates else " of the candidates"
         ways.append(f"fewer landmarks{of} (n_landmarks=...)")
     return ways
 
@@ -164,8 +164,8 @@ def repeats_in_closed_form(recipe: Any, fitted: Fitted) -> bool:
     """True if a fitted model repeats its choice in closed form: a grid on all rows."""
     if recipe._stacks or isinstance(fitted.rows.X, RowBlocks | None):
         return False
-    kernels, leading = recipe._of_kernels, fitted.leading
-    only = len(kernels) == len(recipe._candidates) and _all_on_grid(kernels)
+    kernels, leading = recipe._kernel_candidates, fitted.leading
+    only = len(kernels) == len(recipe._candidates) and _compares_grids(kernels)
     whole = leading is not None and leading.landmarks is None
     return only and whole and Rounds.can_take(fitted.units_of_fit)
 

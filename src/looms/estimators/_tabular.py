@@ -24,9 +24,9 @@ from looms.estimators._callbacks import tell
 from looms.estimators._folds import unfitted
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
-from looms.estimators._model import Model, of_fitted
+from looms.estimators._model import Model, fitted_part
 from looms.estimators._selection import Selection
-from looms.estimators._targets import as_targets
+from looms.estimators._targets import plain_targets
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.estimators._warnings import (
     warn_of_columns,
@@ -83,7 +83,7 @@ class Tabular(Model):
     fit_intercept = True
     _as_given: ClassVar[dict[str, Any]] = {"preprocess": None}
 
-    preprocessor_: Any = of_fitted(
+    preprocessor_: Any = fitted_part(
         lambda fitted: fitted.columns,
         "Fitted transformer of the columns; None if they are taken as they are.",
     )
@@ -167,7 +167,7 @@ class Tabular(Model):
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ValueError(f"candidates has {twice[0]!r} more than once: name it once.")
-        for one in self._of_kernels:
+        for one in self._kernel_candidates:
             if not isinstance(one, self._model):
                 name = self._model.__name__
                 raise ValueError(f"{one_line(one)} is no {name}: give one, or leave it out.")
@@ -212,7 +212,7 @@ class Tabular(Model):
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
         marks = marks_in(X, y) if is_written(y) else None
-        y = as_targets(y, is_classifier(self), marks)
+        y = plain_targets(y, is_classifier(self), marks)
         check_consistent_length(X, y, None if np.isscalar(sample_weight) else sample_weight)
         numbers = group_numbers(groups, _num_samples(X))
         warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
@@ -248,18 +248,18 @@ class Tabular(Model):
 
     def _set_columns(self, columns: Any) -> None:
         """Keep what prepares the columns of the matrix that the members were fitted to."""
-        self.fitted_ = self.fitted_.with_parts(columns=columns)
+        self.fitted_ = self.fitted_.replace_parts(columns=columns)
         self.n_features_in_ = int(columns.n_features_in_)
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(columns, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(columns.feature_names_in_)
 
-    def _of_matrix(self) -> Self:
+    def _prepared_model(self) -> Self:
         """This model for prepared rows."""
         if self.fitted_.columns is None:
             return self
         model = copy(self)
-        model.fitted_ = self.fitted_.with_parts(columns=None, table=None)
+        model.fitted_ = self.fitted_.replace_parts(columns=None, table=None)
         model.n_features_in_ = self.fitted_.n_features
         model.__dict__.pop("feature_names_in_", None)
         return model

@@ -19,7 +19,7 @@ from looms.tables._cells import Marks, is_written
 from looms.tables._target import written_target
 
 
-def as_targets(
+def plain_targets(
     y: Any, classes: bool, marks: Marks | None = None, known: AnyArray | None = None
 ) -> Any:
     """Targets as models take them: one column without its second dimension, labels plain.

@@ -126,7 +126,7 @@ def certified(model: Fitted, n_rows: int = 3, X: Any = None) -> Certificate:
     train = model.rows.train
     places = _places_to_refit(model, min(n_rows, len(train)), train)
     try:
-        return _of_single_rows(model, places, train, X)
+        return _row_certificate(model, places, train, X)
     except (np.linalg.LinAlgError, NotConvergedError) as error:
         solver = f"a model that could not be fitted ({type(error).__name__})"
         return Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
@@ -160,7 +160,7 @@ def _places_to_refit(model: Fitted, n_rows: int, train: AnyArray) -> AnyArray:
     return np.sort(np.append(drawn, first))
 
 
-def _of_single_rows(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
+def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
     """Of the members in closed form: outputs of the others are refits, and not always the same."""
     others: list[Any] = [member for member in model.members if not member.closed]
     if len(others) == len(model.members):

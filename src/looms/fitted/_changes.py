@@ -26,7 +26,7 @@ _REFITTED = 3  # rows
 _WRONG = 1e-6
 
 
-def without_rows(model: Fitted, rows: Any) -> Fitted:
+def remove_rows(model: Fitted, rows: Any) -> Fitted:
     """The model without some rows; ValueError if too few are left, or `rows` are no rows."""
     n, X = len(model.rows.weight), rows_in_memory(model.X)
     rows = checked_rows(rows, n)
@@ -35,10 +35,10 @@ def without_rows(model: Fitted, rows: Any) -> Fitted:
     out = np.flatnonzero(np.isin(model.rows.train, rows))
     X = training_rows(X, rest, model.pairwise)
     weight = np.delete(model.left_out.weight, out)
-    return _changed(model, out, weight, _some_rows(model, rest, X))
+    return _changed(model, out, weight, _subset(model, rest, X))
 
 
-def _some_rows(model: Fitted, rest: AnyArray, X: Matrix) -> Rows:
+def _subset(model: Fitted, rest: AnyArray, X: Matrix) -> Rows:
     """Some rows of the fit, without the table that they came from."""
     rows, clusters = model.rows, model.units.clusters
     numbers = None if rows.numbers is None else rows.numbers[rest]
@@ -46,7 +46,7 @@ def _some_rows(model: Fitted, rest: AnyArray, X: Matrix) -> Rows:
     return Rows(*data, clusters[rest], rows.outcome, numbers)
 
 
-def with_more_rows(
+def add_rows(
     model: Fitted,
     X_new: Matrix,
     targets: Array,

@@ -363,14 +363,14 @@ class Fitted:
     @cached_property
     def loo_predicted(self) -> HeldOut:
         """``loo`` in units of the target."""
-        return self._in_units(self.loo)
+        return self._rescaled(self.loo)
 
     @cached_property
     def held_out_predicted(self) -> HeldOut:
         """``held_out`` in units of the target."""
-        return self._in_units(self.held_out)
+        return self._rescaled(self.held_out)
 
-    def _in_units(self, held_out: HeldOut) -> HeldOut:
+    def _rescaled(self, held_out: HeldOut) -> HeldOut:
         if self.outcome.plain and self.rows.numbers is None:
             return held_out
         predicted = self.outcome.predicted_of_fit(self.held_out, held_out.outputs)
@@ -397,9 +397,9 @@ class Fitted:
         if self.outcome.plain and self.rows.numbers is None:
             return self
         rows = replace(self.rows, outcome=self.outcome.on_scale, numbers=None)
-        return self.with_parts(rows=rows)
+        return self.replace_parts(rows=rows)
 
-    def with_parts(self, **parts: Any) -> Fitted:
+    def replace_parts(self, **parts: Any) -> Fitted:
         """The model with other parts, of which its systems do not depend."""
         model = replace(self, **parts)
         vars(model).update({name: value for name, value in vars(self).items() if name in _SYSTEMS})
@@ -461,7 +461,7 @@ class Fitted:
             units,
             list(zip(weights, fits, strict=True)),
             self.fit_intercept,
-            selection=None if self.selection is None else _with_kernels(self.selection),
+            selection=None if self.selection is None else _kernel_selection(self.selection),
             recipe=self.recipe,
             tuned_before=self.tuned_before,
         )
@@ -473,7 +473,7 @@ class Fitted:
         return max(tie, rounding(len(self.rows.train)))
 
 
-def _with_kernels(selection: Selected) -> Selected:
+def _kernel_selection(selection: Selected) -> Selected:
     """The selection among the candidates that have a kernel."""
     kernels = [one for one in selection.candidates if not is_estimator(one.kernel)]
     best = int(np.argmin([candidate.loss for candidate in kernels]))
@@ -487,10 +487,10 @@ def prepared(columns: Any, table: Any) -> Any:
     if columns is not None:
         with openmp_threads(_num_samples(table)):
             table = columns.transform(table)
-    return as_samples(table)
+    return sample_matrix(table)
 
 
-def as_samples(X: Any) -> Matrix | RowBlocks:
+def sample_matrix(X: Any) -> Matrix | RowBlocks:
     """Rows as a matrix of finite numbers; those in blocks stay as they are."""
     if isinstance(X, RowBlocks):
         return X

@@ -31,7 +31,7 @@ def held_out_scores(model: Fitted) -> Scores:
     known: Scores | None = vars(model).get("scores")
     if known is not None:
         return known
-    scores = scored(model, _in_folds_predicted(model))
+    scores = scored(model, _fold_predictions(model))
     if model.in_folds is not None and model.transforms:
         kind = f"{scores.kind}; the transform was chosen on all rows: optimistic"
         scores = replace(scores, kind=kind, optimistic=True)
@@ -39,7 +39,7 @@ def held_out_scores(model: Fitted) -> Scores:
     return scores
 
 
-def _in_folds_predicted(model: Fitted) -> Nested | None:
+def _fold_predictions(model: Fitted) -> Nested | None:
     """``in_folds`` with predictions in units of the target."""
     in_folds = model.in_folds
     if in_folds is None or model.held_out_predicted is model.held_out:
@@ -50,7 +50,9 @@ def _in_folds_predicted(model: Fitted) -> Nested | None:
 
 def scored(model: Fitted, nested: Nested | None) -> Scores:
     """Scores of choices made without each row, or of the held-out predictions of the fit."""
-    pairs, decisions = (_of_decisions if model.outcome.decides else _of_numbers)(model, nested)
+    pairs, decisions = (_decision_scores if model.outcome.decides else _number_scores)(
+        model, nested
+    )
     y, outputs, weight = model.held_out_predicted
     rows, outputs = model.rows.train, outputs.copy()
     if decisions is not None:
@@ -68,13 +70,13 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested, passes)
 
 
-def _of_numbers(model: Fitted, nested: Nested | None) -> tuple[ValuesAndErrors, None]:
+def _number_scores(model: Fitted, nested: Nested | None) -> tuple[ValuesAndErrors, None]:
     y, _, weight = (model.rows.own(values) for values in model.held_out_predicted)
     outputs = model.repetitions() if nested is None else nested.held_out.outputs[None]
     return number_scores(y, outputs, weight, model.units_of_fit.scored_together), None
 
 
-def _of_decisions(model: Fitted, nested: Nested | None) -> tuple[ValuesAndErrors, Decisions]:
+def _decision_scores(model: Fitted, nested: Nested | None) -> tuple[ValuesAndErrors, Decisions]:
     rows = model.rows
     weight, labels = rows.own(rows.weight), class_indices(rows.own(rows.targets))
     known = None if nested is None else nested.of_classes

@@ -202,7 +202,7 @@ def intervals(
     if models.tables:
         away = _distances(models, confidence_level, method)
         for rows, F in outputs_without(models, X):
-            ends[rows] = _of_tables(models, F, away, confidence_level, method)
+            ends[rows] = _table_intervals(models, F, away, confidence_level, method)
         return ends
     error = models.tie * largest_of(models.left_out.y.reshape(r.shape))
     for rows, F in outputs_without(models, X):
@@ -228,7 +228,7 @@ def _distances(models: WithoutUnits, confidence_level: float, method: str) -> Ar
     return widened
 
 
-def _of_tables(
+def _table_intervals(
     models: WithoutUnits, F: Array, away: Array, confidence_level: float, method: str
 ) -> Array:
     """Intervals from models with transforms of their own, each of whose ends goes back by its."""

@@ -28,7 +28,7 @@ from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
 from looms.estimators._estimator_member import fitted, one_against_one
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._targets import as_targets
+from looms.estimators._targets import plain_targets
 from looms.estimators._warnings import warn_of_order
 from looms.nonconformity._choice import pairwise_margins
 from looms.nonconformity._svm_grid import PAPER_GRID, SVMGrid, SVMGridPlan, grid_plan
@@ -251,7 +251,7 @@ class PooledClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # type: i
         A grid gets the samples as an array; other members get them as they are given, and check
         them themselves.
         """
-        y = as_targets(y, classes=True)
+        y = plain_targets(y, classes=True)
         warn_of_order(X=X, y=y)
         if is_grid(self.pool):
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)

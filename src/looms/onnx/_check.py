@@ -72,7 +72,7 @@ def _rows(fitted: Any) -> Array:
     """Rows of the fit and rows between two of them; of a model without its rows, normal ones."""
     rng = np.random.default_rng(0)
     if fitted.X_fit_ is None:
-        return rng.normal(size=(2 * ROWS, fitted.n_features_in_))
+        return rng.normal(size=(2 * ROWS, fitted.fitted_.n_features))
     n = fitted.X_fit_.shape[0]
     rows = dense(fitted.X_fit_[np.unique(np.linspace(0, n - 1, ROWS).astype(int))])
     neighbors = rows[rng.integers(len(rows), size=len(rows))]
