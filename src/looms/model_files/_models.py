@@ -113,7 +113,7 @@ def fitted(fitted: Any) -> None:
 
 def _n_features(fitted: Any) -> int:
     """Number of features before the columns are prepared."""
-    return fitted.n_features if fitted.columns is None else fitted.columns.n_features_in_
+    return int(fitted.n_features if fitted.columns is None else fitted.columns.n_features_in_)
 
 
 def _choices(fitted: Any, nested: Any, kinds: tuple[type, ...] = (tuple,)) -> None:
