@@ -75,6 +75,21 @@ class Allowance:
             raise TooLarge
 
 
+def packed(data: bytes) -> bytes:
+    """Archive of the same files with compression, the list of types without blanks."""
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(data)) as archive,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as smaller,
+    ):
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == "schema.json":
+                content = json.dumps(json.loads(content), separators=(",", ":")).encode()
+            smaller.writestr(name, content)
+    return buffer.getvalue()
+
+
 def repacked(data: bytes, allowance: Allowance) -> bytes:
     """Archive of the same files without compression, of limited size.
 
