@@ -242,6 +242,25 @@ def test_splits_and_windows_are_saved_and_a_splitter_is_refused(tmp_path):
         np.testing.assert_array_equal(loaded.fit(X, Y).units_.codes, model.units_.codes)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("nested", [(False,), (True,), (False, True)])
+def test_scores_come_back_as_nested_or_not(tmp_path, nested):
+    model = stacked_regressor(["linear", "rbf"]).fit(POINTS, machine("stack").loo_.y)
+    kinds = [model.evaluate(nested=each).kind for each in nested]
+    save_model(tmp_path / "m.skops", model, {})
+    loaded = load_model(tmp_path / "m.skops").model
+    assert [loaded.evaluate(nested=each).kind for each in nested] == kinds
+    assert list(loaded._scores) == list(nested)
+
+
+def test_the_key_false_comes_back(tmp_path):
+    """Classes are true and false, and weights are by class."""
+    weights = {False: 2.0, True: 1.0}
+    model = KernelClassifier(mu=0.1, class_weight=weights).fit(X, Y > 2)
+    save_model(tmp_path / "m.skops", model, {})
+    assert load_model(tmp_path / "m.skops").model.class_weight == weights
+
+
 @pytest.mark.parametrize("outcome", Outcome)
 def test_outcomes_survive_pickle_too(outcome):
     assert pickle.loads(pickle.dumps(outcome)) is outcome

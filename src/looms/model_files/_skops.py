@@ -76,7 +76,7 @@ class Allowance:
 
 
 def packed(data: bytes) -> bytes:
-    """Archive of the same files with compression, the list of types without blanks."""
+    """Archive of the same files with compression, and without blanks in the list of types."""
     buffer = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(data)) as archive,
@@ -85,9 +85,21 @@ def packed(data: bytes) -> bytes:
         for name in archive.namelist():
             content = archive.read(name)
             if name == "schema.json":
-                content = json.dumps(json.loads(content), separators=(",", ":")).encode()
+                schema = json.loads(content, object_hook=_with_false)
+                content = json.dumps(schema, separators=(",", ":")).encode()
             smaller.writestr(name, content)
     return buffer.getvalue()
+
+
+def _with_false(node: dict[str, Any]) -> dict[str, Any]:
+    """The node; of a dict with the key False, which skops reads as bool("false"), with bool("")."""
+    if node.get("__loader__") == "DictNode":
+        kinds = (kind["__class__"] for kind in node["key_types"]["content"])
+        items = zip(kinds, node["content"].items(), strict=True)
+        node["content"] = {
+            "" if (kind, key) == ("bool", "false") else key: value for kind, (key, value) in items
+        }
+    return node
 
 
 def repacked(data: bytes, allowance: Allowance) -> bytes:
