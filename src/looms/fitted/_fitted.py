@@ -155,9 +155,10 @@ class Fitted:
     def __post_init__(self) -> None:
         """ValueError if lengths and shapes of the parts do not agree."""
         rows, rule, k = self.rows, self.rule, len(self.outcome.classes)
-        n, shape, calibrator = len(rows.weight), rows.targets.shape, rule.calibrator
-        of_row = shape[1:]
-        constants = np.shape(calibrator.constants) if isinstance(calibrator, Softmax) else None
+        n, m, shape = len(rows.weight), len(rows.train), rows.targets.shape
+        of_row, constants = shape[1:], None
+        if isinstance(rule.calibrator, Softmax):
+            constants = np.shape(rule.calibrator.constants)
         agree = {
             "weights": len(rows.fit_weight) == n,
             "targets": shape[0] == n and (not k or of_row == (k,) * (k > 2)),
@@ -173,8 +174,7 @@ class Fitted:
             agree["folds"] = np.array_equal(self.in_folds.rows, rows.train)
         if self.blocks_scored_in is not None:
             units, outputs = self.blocks_scored_in
-            agree["blocks"] = len(units.clusters) == len(outputs) == len(rows.train)
-            agree["blocks"] &= outputs.shape[1:] == of_row
+            agree["blocks"] = (len(units.clusters), *outputs.shape) == (m, m, *of_row)
         wrong = [name for name, agrees in agree.items() if not agrees]
         if wrong:
             raise ValueError(f"Parts of a fitted model do not agree: {listed(wrong, quoted=str)}.")

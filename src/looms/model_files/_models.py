@@ -108,7 +108,7 @@ def fitted(fitted: Any) -> None:
     if fitted.columns is not None:
         n_columns = len(fitted.columns.get_feature_names_out())
         require(n_columns == fitted.n_features, "the members are of other columns")
-    require(fitted.table is None, "table is there")
+    require(fitted.table is None, "the table of the fit is there")
 
 
 def _n_features(fitted: Any) -> int:
@@ -133,7 +133,9 @@ def _choices(fitted: Any, nested: Any, kinds: tuple[type, ...] = (tuple,)) -> No
         else:
             alike = type(model.outcome) is type(fitted.outcome)
             alike = alike and model.rows.targets.shape[1:] == t
-            require(alike and _n_features(model) == _n_features(fitted), "folds are of others")
+            require(
+                alike and _n_features(model) == _n_features(fitted), "folds are of other models"
+            )
 
 
 def _members(fitted: Any, members: Any, n: int) -> None:
@@ -144,7 +146,7 @@ def _members(fitted: Any, members: Any, n: int) -> None:
             _kernel_member(fitted, member, n)
         else:
             proper = member.shape == fitted.rows.targets.shape[1:] and member.held_out is not None
-            require(proper, "a member is of others")
+            require(proper, "a member is of other rows")
 
 
 def _kernel_member(fitted: Any, member: KernelMember, n: int) -> None:
