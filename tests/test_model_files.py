@@ -878,6 +878,8 @@ TAMPERED = [
     ("nested._scores[True]._nested.decisions", "wrong", np.ones(5)),
     ("nested._scores[True]._nested", "decisions", "no"),
     ("nested._scores[True]._nested", "auc", "no"),
+    ("nested._scores[True]._nested", "auc", (0.9, np.ones(5))),
+    ("nested._scores[True]._nested", "own_residuals", np.array(["x"] * 12)),
     ("nested._scores[True]._nested", "rows", np.arange(3)),
     ("two classes.fitted_.rows", "selection_weight", -np.ones(12)),
     ("two classes.fitted_.selection", "candidates", None),

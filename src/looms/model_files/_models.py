@@ -233,6 +233,10 @@ def scores(scores: Any) -> None:
 def nested(nested: Any) -> None:
     n = len(numbers(nested, "rows", None))
     require(nested.held_out.n_samples == n, f"held_out is not of {n} rows")
+    of_rows = (nested.own_residuals, nested.held_out.y.shape), (nested.auc and nested.auc[1], (n,))
+    for values, shape in of_rows:
+        proper = values is None or (values.dtype, values.shape) == (np.float64, shape)
+        require(proper, "residuals, or parts of the area, are of other rows")
     made = nested.decisions
     if made is not None:
         require(len(made.predicted) == n, f"decisions are not of {n} rows")
