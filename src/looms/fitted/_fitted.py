@@ -15,7 +15,9 @@ from sklearn.utils.validation import _num_samples
 from looms._classes import rounding
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import Array, Matrix
+from looms._words import listed
 from looms.blocks import RowBlocks, blocks_of
+from looms.calibration._softmax import Softmax
 from looms.fitted._outcome import Outcome
 from looms.fitted._rows import Rows
 from looms.held_out import HeldOut
@@ -97,6 +99,12 @@ def output_of(members: Sequence[Member], X: Matrix | RowBlocks, X_fit: Any) -> A
     return reduce(np.add, (member.outputs(X, X_fit) for member in members))
 
 
+def are_summed(members: Sequence[Member]) -> bool:
+    """True for members of samples of one kind, whose weights sum to one."""
+    alike = len({member.pairwise for member in members}) == 1
+    return alike and abs(sum(member.weight for member in members) - 1) <= 1e-6
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Fitted:
     """A fitted model.
@@ -145,19 +153,31 @@ class Fitted:
     loss: float = np.nan
 
     def __post_init__(self) -> None:
-        n = len(self.rows.weight)
-        lengths = {
-            "targets": len(self.rows.targets),
-            "weights": len(self.rows.fit_weight),
-            "leave-one-out outputs": len(self.loo_outputs),
-            "held-out outputs": len(self.held_out_outputs),
-            "units": len(self.units.clusters),
+        """ValueError if lengths and shapes of the parts do not agree."""
+        rows, rule, k = self.rows, self.rule, len(self.outcome.classes)
+        n, m, shape = len(rows.weight), len(rows.train), rows.targets.shape
+        of_row, constants = shape[1:], None
+        if isinstance(rule.calibrator, Softmax):
+            constants = np.shape(rule.calibrator.constants)
+        agree = {
+            "weights": len(rows.fit_weight) == n,
+            "targets": shape[0] == n and (not k or of_row == (k,) * (k > 2)),
+            "members": are_summed(self.members),
+            "units": len(self.units.clusters) == n,
+            "outputs": self.loo_outputs.shape == self.held_out_outputs.shape == shape,
+            "threshold": np.shape(rule.threshold) in ((), constants or ()),
+            "calibrator": constants in (None, of_row),
         }
-        wrong = [name for name, length in lengths.items() if length != n]
+        if self.selection is not None and self.candidate_weights is not None:
+            agree["candidates"] = len(self.candidate_weights) == len(self.candidates)
+        if self.in_folds is not None:
+            agree["folds"] = np.array_equal(self.in_folds.rows, rows.train)
+        if self.blocks_scored_in is not None:
+            units, outputs = self.blocks_scored_in
+            agree["blocks"] = (len(units.clusters), *outputs.shape) == (m, m, *of_row)
+        wrong = [name for name, agrees in agree.items() if not agrees]
         if wrong:
-            raise ValueError(f"The model is of {n} rows, but its {', '.join(wrong)} are not.")
-        if not self.members or abs(sum(member.weight for member in self.members) - 1) > 1e-6:
-            raise ValueError("The weights of the members do not sum to one.")
+            raise ValueError(f"Parts of a fitted model do not agree: {listed(wrong, quoted=str)}.")
 
     @classmethod
     def of(

@@ -21,7 +21,7 @@ from looms._files import FileError, advice_on, reading, write_whole
 from looms._optional import require
 from looms._version import __version__
 from looms._words import listed
-from looms.model_files._skops import ADMITTED, Allowance, TooLarge, refused, repacked
+from looms.model_files._skops import ADMITTED, Allowance, TooLarge, packed, refused, repacked
 from looms.model_files._types import check_fitted
 from looms.model_files._values import type_name
 
@@ -120,7 +120,7 @@ def save_model(
         "metadata": json.dumps({"looms_version": __version__, **(metadata or {})}, allow_nan=False),
         "model": model,
     }
-    data = skops_io.dumps(content, compression=zipfile.ZIP_DEFLATED)
+    data = packed(skops_io.dumps(content))
     problems = refused(_schema(data), _names(trusted))
     if problems:
         raise ModelFileError(

@@ -12,152 +12,141 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from looms.calibration._beta import Beta
+from looms.calibration._calibrators import calibration_function
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
-from looms.fitted._fitted import Fitted
-from looms.fitted._outcome import Classes
+from looms.estimators._encoding import check_threshold
+from looms.fitted._fitted import Fitted, are_summed
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
-from looms.lssvm.fit import KernelMember, LandmarkMember, Member
-from looms.model_files._values import index, indices, is_of, numbers, places, positive, require
+from looms.lssvm.fit import KernelMember, LandmarkMember
+from looms.model_files._values import index, indices, numbers, places, positive, require
+from looms.selection._candidates import Candidate
 from looms.selection._nested import Setting
 from looms.selection._target_transforms import TARGET_TRANSFORMS
 from looms.svm.member import SupportVectorMember
 
 #: Highest degree of a polynomial, because powers are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
-_CALIBRATORS = (Beta, Isotonic, Sigmoid)
+_CALIBRATORS = (Beta, Isotonic, Sigmoid, Softmax)
 
 
-def _samples(owner: Any, name: str, n_features: int | None = None) -> tuple[int, int]:
-    """Shape of a matrix of finite samples with ``n_features`` columns, or ``n_features_in_``."""
+def _samples(owner: Any, name: str) -> tuple[int, int]:
+    """Shape of a matrix of finite samples."""
     X = getattr(owner, name)
     if sparse.issparse(X):
-        require(X.format == "csr", f"{name} is not in CSR format")
-        X.check_format(full_check=True)
         require(X.dtype.kind == "f" and bool(np.isfinite(X.data).all()), f"{name} is not finite")
     else:
         numbers(owner, name, None, None)
     n, d = X.shape
-    n_features = owner.n_features_in_ if n_features is None else n_features
-    require(n > 0 and d == n_features, f"{name} has shape {X.shape}")
+    require(n > 0, f"{name} has shape {X.shape}")
     return n, d
 
 
-def _classes(owner: Any) -> int:
-    name = "labels" if hasattr(owner, "labels") else "classes_"
-    given = getattr(owner, name)
-    classes = np.unique(given)
-    proper = len(classes) >= 2 and given.shape == classes.shape
+def _labels(owner: Any, name: str) -> int:
+    """Number of labels, which are sorted and differ."""
+    labels = getattr(owner, name)
+    proper = len(labels) >= 2 and np.array_equal(np.unique(labels), labels)
     require(proper, f"{name} is not of two or more labels")
-    return len(classes)
+    return len(labels)
 
 
-# Models ---------------------------------------------------------------------------
-
-
-def _kernel_of(kernel: Any, X: Any) -> None:
-    """Kernel whose hyper-parameters are positive numbers, for the number of features."""
-    kernel.started(Samples(X[:1]))  # checks all values, of those that are not tuned too
-    kernel.theta  # noqa: B018 (raises for a value of None)
-
-
-def _held_out(owner: Any, name: str, shape: tuple[int, ...]) -> None:
-    outputs = getattr(owner, name)
-    require(outputs.y.shape == shape, f"{name} has shape {outputs.y.shape}, not {shape}")
+# Fitted models --------------------------------------------------------------------
 
 
 def rows(rows: Any) -> None:
     n = len(numbers(rows, "weight", None))
     for name in ("weight", "fit_weight", "selection_weight"):
         require(bool((numbers(rows, name, n) >= 0).all()), f"{name} is negative")
-    targets = numbers(rows, "targets", n, *(None for _ in rows.targets.shape[1:]))
+    shape = numbers(rows, "targets", n, *(None for _ in rows.targets.shape[1:])).shape
     if rows.numbers is not None:
-        numbers(rows, "numbers", *targets.shape)
+        numbers(rows, "numbers", *shape)
     places(rows, "groups", n, n)
-    if rows.X is not None:
-        require(_samples(rows, "X", rows.X.shape[1])[0] == n, "X is of other rows")
+    require(rows.X is None or _samples(rows, "X")[0] == n, "X is of other rows")
+
+
+def classes(outcome: Any) -> None:
+    _labels(outcome, "labels")
+    check_threshold(outcome.threshold, outcome.calibration is not None)
+    if outcome.calibration is not None:
+        calibration_function(outcome.calibration)
+
+
+def transformed(outcome: Any) -> None:
+    known = {outcome.transform, *outcome.errors} <= TARGET_TRANSFORMS.keys()
+    require(known, "a transform is not known")
+
+
+def rule(rule: Any) -> None:
+    numbers(rule, "threshold", *(None for _ in np.shape(rule.threshold)))
+    proper = rule.calibrator is None or isinstance(rule.calibrator, _CALIBRATORS)
+    require(proper, "calibrator is not a calibrator")
+    require(0 <= rule.tie < 1, "tie is no small number")
+
+
+def selected(selection: Any) -> None:
+    proper = all(isinstance(candidate, Candidate) for candidate in selection.candidates)
+    require(proper, "candidates are no candidates")
+    index(selection, "index", len(selection.candidates))
 
 
 def fitted(fitted: Any) -> None:
     fitted.__post_init__()
-    rows, n = fitted.rows, len(fitted.rows.weight)
-    require(all(isinstance(member, Member) for member in fitted.members), "members are no members")
+    n, selection = len(fitted.rows.weight), fitted.selection
     _members(fitted, fitted.members, n)
-    for name in ("loo_outputs", "held_out_outputs"):
-        numbers(fitted, name, *rows.targets.shape)
-    require(0 <= fitted.rule.tie < 1, "tie is no small number")
-    selection, m = fitted.selection, int(np.count_nonzero(rows.weight))
-    if selection is not None:
-        index(selection, "index", len(selection.candidates))
-        if fitted.candidate_weights is not None:
-            numbers(fitted, "candidate_weights", len(selection.candidates))
-        if selection.closed is not None:
-            require(isinstance(selection.closed, KernelMember), "closed has no kernel")
-            _kernel_member(fitted, selection.closed, n)
+    if selection is not None and selection.closed is not None:
+        require(isinstance(selection.closed, KernelMember), "closed has no kernel")
+        _kernel_member(fitted, selection.closed, n)
+    blocks = () if fitted.blocks_scored_in is None else fitted.blocks_scored_in[1:]
+    for outputs in (fitted.loo_outputs, fitted.held_out_outputs, *blocks):
+        require(outputs.dtype == np.float64, "outputs are no numbers")
+    if fitted.candidate_weights is not None:
+        numbers(fitted, "candidate_weights", None)
     if fitted.in_folds is not None:
         _choices(fitted, fitted.in_folds)
-    if fitted.blocks_scored_in is not None:
-        units, outputs = fitted.blocks_scored_in
-        proper = len(units.clusters) == m and outputs.shape == (m, *rows.targets.shape[1:])
-        require(proper and outputs.dtype == np.float64, "blocks_scored_in is of other rows")
-    if isinstance(rows.outcome, Classes):
-        _decides(fitted)
-    else:
-        require(rows.outcome.transform in TARGET_TRANSFORMS, "transform is not known")
+    if fitted.columns is not None:
+        n_columns = len(fitted.columns.get_feature_names_out())
+        require(n_columns == fitted.n_features, "the members are of other columns")
+    require(fitted.table is None, "the table of the fit is there")
 
 
-def _decides(fitted: Any) -> None:
-    """Check threshold and calibrator of classes."""
-    n_classes, rule = _classes(fitted.outcome), fitted.rule
-    shape = fitted.rows.targets.shape[1:]
-    require(shape == (() if n_classes == 2 else (n_classes,)), f"targets have shape {shape}")
-    if isinstance(rule.calibrator, Softmax):
-        proper = n_classes > 2 and np.shape(rule.calibrator.constants) == (n_classes,)
-        require(proper, f"calibrator is not of {n_classes} classes")
-        numbers(rule, "threshold", *np.shape(rule.threshold)[:1] and (n_classes,))
-        return
-    proper = rule.calibrator is None or isinstance(rule.calibrator, _CALIBRATORS)
-    require(proper, "calibrator is not a calibrator")
-    numbers(rule, "threshold")
+def _n_features(fitted: Any) -> int:
+    """Number of features before the columns are prepared."""
+    return int(fitted.n_features if fitted.columns is None else fitted.columns.n_features_in_)
 
 
-def _choices(fitted: Any, nested: Any) -> None:
-    """Check models that were chosen without each fold."""
-    trained = np.flatnonzero(fitted.rows.weight)
-    require(np.array_equal(nested.rows, trained), "choices are not of the rows fitted")
+def _choices(fitted: Any, nested: Any, kinds: tuple[type, ...] = (tuple,)) -> None:
+    """Check models of some kinds that were chosen without each fold of the rows of the fit."""
+    n, t = len(nested.rows), fitted.rows.targets.shape[1:]
+    require(np.array_equal(nested.rows, fitted.rows.train), "choices are of other rows")
+    require(nested.held_out.y.shape[1:] == t, "choices are of other targets")
+    kind = type(nested.models[0])
     for model in nested.models:
-        if isinstance(model, Setting):
+        require(type(model) is kind and kind in kinds, "folds are not of such models")
+        if kind is Setting:
             _kernel_of(model.kernel, fitted.rows.X)
             positive(model, "mu")
-        elif not isinstance(model, Fitted):
-            require(type(model) is tuple, "folds are not of such models")
-            _members(fitted, model, len(trained))
-    require(len({type(model) for model in nested.models}) == 1, "folds are of different models")
+        elif kind is tuple:
+            require(are_summed(model), "members do not agree")
+            _members(fitted, model, n)
+        else:
+            alike = type(model.outcome) is type(fitted.outcome)
+            alike = alike and model.rows.targets.shape[1:] == t
+            require(
+                alike and _n_features(model) == _n_features(fitted), "folds are of other models"
+            )
 
 
 def _members(fitted: Any, members: Any, n: int) -> None:
     """Check the models that are summed, on ``n`` samples or on landmarks."""
-    shape = fitted.rows.targets.shape[1:]
-    require(len(members) > 0, "members are not there")
     for member in members:
         require(bool(numbers(member, "weight") >= 0), "weight is negative")
-        require(member.pairwise == members[0].pairwise, "members take other samples")
         if isinstance(member, KernelMember):
             _kernel_member(fitted, member, n)
-            continue
-        require(member.shape == shape, f"shape {member.shape} is of others")
-        m = len(numbers(member, "held_out", None, *shape))
-        n_rows, n_units = m, 0
-        if member.units is not None:
-            n_rows, n_units = member.units.shape[1], member.units.n_units
-        require(n_rows == m and len(member.without) == n_units, "without is not of the folds")
-        alike = all(
-            type(other) is type(member) and other.shape == shape for other in member.without
-        )
-        require(alike, "without is not of such members")
-    require(abs(sum(member.weight for member in members) - 1) < 1e-6, "weights do not sum to one")
+        else:
+            proper = member.shape == fitted.rows.targets.shape[1:] and member.held_out is not None
+            require(proper, "a member is of other rows")
 
 
 def _kernel_member(fitted: Any, member: KernelMember, n: int) -> None:
@@ -169,31 +158,48 @@ def _kernel_member(fitted: Any, member: KernelMember, n: int) -> None:
     _kernel_of(member.kernel, member.basis(fitted.rows.X))
     positive(member, "mu")
     n_features = fitted.n_features
-    m = _samples(member, "landmarks", n_features)[0] if on_landmarks else n
-    numbers(member, "dual_coef", m, *shape)
+    if on_landmarks:
+        n, d = _samples(member, "landmarks")
+        require(d == n_features, f"landmarks have {d} features")
+    numbers(member, "dual_coef", n, *shape)
     if member.coef is not None:
         numbers(member, "coef", n_features, *shape)
     numbers(member, "intercept", *shape)
 
 
+def _kernel_of(kernel: Any, X: Any) -> None:
+    """Kernel whose hyper-parameters are positive numbers, for the number of features."""
+    kernel.started(Samples(X[:1]))  # checks all values, of those that are not tuned too
+    kernel.theta  # noqa: B018 (raises for a value of None)
+
+
+def of_estimator(member: Any) -> None:
+    """Check what an estimator has held out: outputs of rows, by members without each fold."""
+    if member.held_out is None:
+        require(member.units is None and not member.without, "without is of no rows")
+        return
+    n, n_units = len(numbers(member, "held_out", None, *member.shape)), 0
+    if member.units is not None:
+        n_units = member.units.n_units
+        require(member.units.shape[1] == n, "units are of other rows")
+    alike = all(other.shape == member.shape for other in member.without)
+    require(alike and len(member.without) == n_units, "without is not of the folds")
+
+
 def model(model: Any) -> None:
-    """Check that scores are of the rows fitted, and columns those of the members."""
-    fitted = model.fitted_
-    require(isinstance(fitted.outcome, Classes) == is_classifier(model), "the outcome is another")
-    n_features = model.n_features_in_
-    if fitted.columns is not None:
-        require(n_features == fitted.columns.n_features_in_, "columns are of another table")
-        n_features = len(fitted.columns.get_feature_names_out())
-    require(n_features == fitted.n_features, "the members are of other features")
+    fitted, outcome = model.fitted_, model.fitted_.outcome
+    require(outcome.decides == is_classifier(model), "the outcome is another")
+    require(model.n_features_in_ == _n_features(fitted), "the members are of other features")
     recipe = fitted.recipe
     require(recipe is None or type(recipe) is type(model), "recipe is another model")
-    for scores in model._scores.values():
-        trained = np.flatnonzero(fitted.rows.weight)
-        require(np.array_equal(scores.rows, trained), "scores are not of the rows fitted")
-        n = len(fitted.rows.weight)
-        require(scores.predictions.n_samples == n, "predictions are of other rows")
+    of_tables = fitted.columns is not None or not outcome.plain
+    for nested, scores in model._scores.items():
+        require(np.array_equal(scores.rows, fitted.rows.train), "scores are of other rows")
+        proper = scores.predictions.n_samples == len(fitted.rows.weight)
+        require(proper, "predictions are of other rows")
         if scores._nested is not None:
-            _choices(fitted, scores._nested)
+            again = (Fitted,) if of_tables else (tuple, Setting)
+            _choices(fitted, scores._nested, again if nested else (tuple,))
 
 
 def trees(model: Any) -> None:
@@ -220,15 +226,17 @@ def certificate(certificate: Any) -> None:
 
 def scores(scores: Any) -> None:
     n = len(numbers(scores, "rows", None))
-    for pair in scores.with_errors.values():
-        require(is_of(pair, tuple[float, float]), "scores are not pairs of numbers")
     made = scores.decisions
     require(made is None or len(made.predicted) == n, f"decisions are not of {n} rows")
 
 
 def nested(nested: Any) -> None:
     n = len(numbers(nested, "rows", None))
-    _held_out(nested, "held_out", (n, *nested.held_out.y.shape[1:]))
+    require(nested.held_out.n_samples == n, f"held_out is not of {n} rows")
+    of_rows = (nested.own_residuals, nested.held_out.y.shape), (nested.auc and nested.auc[1], (n,))
+    for values, shape in of_rows:
+        proper = values is None or (values.dtype, values.shape) == (np.float64, shape)
+        require(proper, "residuals, or parts of the area, are of other rows")
     made = nested.decisions
     if made is not None:
         require(len(made.predicted) == n, f"decisions are not of {n} rows")
@@ -260,7 +268,7 @@ def decisions(made: Any) -> None:
 def scored(model: Any) -> None:
     if "_pool" not in vars(model):
         return
-    n_classes = _classes(model)
+    n_classes = _labels(model, "classes_")
     pool = model._pool
     require(pool.n_classes == n_classes, f"the pool is not of {n_classes} classes")
     if hasattr(pool, "X"):

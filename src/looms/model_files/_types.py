@@ -7,7 +7,8 @@ the types that it declares.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
@@ -49,6 +50,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.calibration._sigmoid.Sigmoid": models.sigmoid,
     "looms.calibration._softmax.Softmax": models.softmax,
     "looms.calibration._beta.Beta": models.beta,
+    "looms.estimators._estimator_member.EstimatorMember": models.of_estimator,
     "looms.estimators._kernel_classifier.KernelClassifier": models.model,
     "looms.estimators._kernel_regressor.KernelRegressor": models.model,
     "looms.estimators._tabular_classifier.TabularClassifier": models.model,
@@ -57,6 +59,9 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.estimators._trees.BoostedTreesRegressor": models.trees,
     "looms.fitted._certificate.Certificate": models.certificate,
     "looms.fitted._fitted.Fitted": models.fitted,
+    "looms.fitted._fitted.Selected": models.selected,
+    "looms.fitted._outcome.Classes": models.classes,
+    "looms.fitted._outcome.Numbers": models.transformed,
     "looms.fitted._rows.Rows": models.rows,
     "looms.kernels._base.Product": models.composite,
     "looms.kernels._base.Sum": models.composite,
@@ -67,8 +72,9 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.kernels._mapped.Weighted": models.composite,
     "looms.nonconformity._classifier.NonconformityClassifier": models.scored,
     "looms.nonconformity._svm_grid.SVMGrid": models.grid,
-    "looms.selection._decisions.Decisions": models.decisions,
     "looms.scores.Scores": models.scores,
+    "looms.selection._decisions.Decisions": models.decisions,
+    "looms.selection._decisions.Rule": models.rule,
     "looms.selection._nested.Nested": models.nested,
     "looms.tables._columns.Columns": transformers.table_columns,
     "looms.tables._preprocessor.TablePreprocessor": transformers.table,
@@ -85,11 +91,8 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
 #: Other types, by module.
 _OTHERS = {
     "looms.criteria._differentiable": "CrossEntropy Hinge PRESS SmoothedError SquaredHinge WMW",
-    "looms.estimators._estimator_member": "EstimatorMember",
     "looms.estimators._prevalence": "PrevalenceClassifier",
     "looms.estimators._search": "Search",
-    "looms.fitted._fitted": "Selected",
-    "looms.fitted._outcome": "Classes Numbers",
     "looms.folds": "GapKFold",
     "looms.held_out": "HeldOut",
     "looms.kernels._base": "Constant",
@@ -103,7 +106,6 @@ _OTHERS = {
     "looms.nonconformity._pool": "EstimatorPool",
     "looms.optimize._search": "Point Search",
     "looms.selection._candidates": "Candidate",
-    "looms.selection._decisions": "Rule",
     "looms.selection._objective": "HyperPrior",
     "looms.selection._nested": "Setting",
     "looms.selection._tuning": "BoundMet Tuning",
@@ -171,21 +173,37 @@ def check_fitted(model: Any, trusted: Collection[str] = ()) -> None:
         If shapes do not agree, numbers are out of range or not finite, indices are out of range,
         an attribute hides a method, or an object has a type that no fit stores.
     """
-    waiting, done = [model], set()
+    waiting, found = [model], dict[int, Any]()
     while waiting:
         part = waiting.pop()
-        if id(part) in done:
-            continue
-        done.add(id(part))
-        try:
-            waiting += _checked(part, trusted)
-        except Exception as error:  # a file may hold anything where a fit leaves an array
-            problem = str(error) if isinstance(error, ValueError) else repr(error)
-            raise ValueError(f"{type(part).__name__}: {problem}") from error
+        if id(part) not in found:
+            found[id(part)] = part
+            with _naming(part):
+                waiting += _parts(part, trusted)
+    for part in reversed(found.values()):  # mostly after its own parts
+        check = _CHECKS.get(type_name(type(part)))
+        if check is not None and _has_state(part):
+            with _naming(part):
+                check(part)
 
 
-def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
-    """Parts of a part, after its own check."""
+@contextmanager
+def _naming(part: Any) -> Iterator[None]:
+    """Context in which any error is a ValueError that names the type of a part."""
+    try:
+        yield
+    except Exception as error:  # a file may hold anything where a fit leaves an array
+        problem = str(error) if isinstance(error, ValueError) else repr(error)
+        raise ValueError(f"{type(part).__name__}: {problem}") from error
+
+
+def _has_state(part: Any) -> bool:
+    """False for a model that is not fitted."""
+    return not isinstance(part, Model) or part.__sklearn_is_fitted__()
+
+
+def _parts(part: Any, trusted: Collection[str]) -> list[Any]:
+    """Parts of a part, whose type, format and names of attributes are checked."""
     kind = type(part)
     name = type_name(part if kind is type else kind)
     if kind is dict:
@@ -211,13 +229,10 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
         _check_features(state)
         if hasattr(kind, "_parameter_constraints"):
             part._validate_params()
-    has_state = not isinstance(part, Model) or part.__sklearn_is_fitted__()
-    if name in TYPES and has_state:
+    if name in TYPES and _has_state(part):
         for attribute, declared in _declared(name).items():
             proper = attribute not in state or is_of(state[attribute], declared)
             require(proper, f"{attribute} is not of the type that it has after a fit")
-        if name in _CHECKS:
-            _CHECKS[name](part)
     return [value for attribute, value in state.items() if attribute not in _KNOWN_TO_OWNER]
 
 

@@ -26,7 +26,7 @@ def require(condition: bool | np.bool_, problem: str) -> None:
 
 
 def is_of(value: Any, declared: Any) -> bool:
-    """True for a value of a declared type, with the elements of tuples and lists.
+    """True for a value of a declared type, with the elements of tuples, lists and dicts.
 
     A float may be any real number, and a protocol is not checked.
     """
@@ -39,8 +39,10 @@ def is_of(value: Any, declared: Any) -> bool:
         return isinstance(value, str) and value in parts
     if kind in _NUMBERS:
         return isinstance(value, _NUMBERS[kind])
-    if not isinstance(value, kind) or kind not in (tuple, list) or not parts:
+    if not isinstance(value, kind) or kind not in (tuple, list, dict) or not parts:
         return isinstance(value, kind)
+    if kind is dict:
+        return all(is_of(key, parts[0]) and is_of(one, parts[1]) for key, one in value.items())
     if kind is tuple and parts[-1] is not Ellipsis:
         return len(value) == len(parts) and all(map(is_of, value, parts))
     return all(is_of(one, parts[0]) for one in value)
