@@ -284,7 +284,7 @@ class TestKept:
             load_model(tmp_path / "model").model,
         ]
         for other in copies:
-            made_again = {"left_out", "solved", "units_of_fit", "local_scales"}
+            made_again = {"left_out", "solved", "units_of_fit", "computed"}
             assert not made_again & vars(other.fitted_).keys()
             assert_array_equal(evaluated(other).predict_interval(X_NEW, method="scaled"), before)
 

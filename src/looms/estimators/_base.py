@@ -18,6 +18,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._targets import plain_targets
+from looms.fitted._fitted import SAMPLES
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 
@@ -27,13 +28,6 @@ _NO_NUMBERS = {
     "Cannot cast": "There is text where numbers should be",
     "could not be promoted": "There are dates or durations among the numbers",
     "contains NaN": "There are gaps",
-}
-
-#: Samples as `sklearn.utils.check_array` is to take them.
-_SAMPLES: dict[str, Any] = {
-    "accept_sparse": "csr",
-    "accept_large_sparse": False,
-    "dtype": np.float64,
 }
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
@@ -81,7 +75,7 @@ def validated(
         y = _validated_targets(model, X, y, **options)
         return X, y, checked_sample_weight(sample_weight, len(y))
     try:
-        options = _SAMPLES | {"ensure_min_samples": 2} | options
+        options = SAMPLES | {"ensure_min_samples": 2} | options
         if prepared:
             options.pop("reset", None)
             X, y = check_X_y(X, y, estimator=model, **options)
@@ -111,10 +105,11 @@ def _validated_targets(model: Any, X: RowBlocks, y: Any, **options: Any) -> AnyA
     y = check_array(y, ensure_2d=False, dtype=None) if multi_output else column_or_1d(y)
     if len(y) != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows, and y has {len(y)}.")
-    model.n_features_in_ = X.shape[1]
-    model.__dict__.pop("feature_names_in_", None)
-    if X.feature_names is not None:
-        model.feature_names_in_ = np.array(X.feature_names, dtype=object)
+    if options.get("reset", True):
+        model.n_features_in_ = X.shape[1]
+        model.__dict__.pop("feature_names_in_", None)
+        if X.feature_names is not None:
+            model.feature_names_in_ = np.array(X.feature_names, dtype=object)
     return np.asarray(y)
 
 

@@ -345,9 +345,14 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
             )
         return class_targets(np.array([number[label] for label in y.tolist()]), len(number))
 
-    def _weights_of_classes(self, fitted: Fitted) -> dict[str, Any]:
-        factors = weight_factors(fitted)
-        if np.allclose(factors, factors[0], rtol=1e-12, atol=0):
-            return {"class_weight": None}
-        weights = dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))
-        return {"class_weight": weights}
+    def _values_of_classes(self, fitted: Fitted) -> dict[str, Any]:
+        outcome, factors = fitted.outcome, weight_factors(fitted)
+        assert isinstance(outcome, Classes)
+        labels = outcome.labels.tolist()
+        equal = np.allclose(factors, factors[0], rtol=1e-12, atol=0)
+        return {
+            "threshold": outcome.threshold,
+            "calibration": outcome.calibration,
+            "pos_label": labels[0] if outcome.positive_first else None,
+            "class_weight": None if equal else dict(zip(labels, factors.tolist(), strict=True)),
+        }

@@ -47,7 +47,6 @@ from looms.units import Units
 
 #: Kernels of scikit-learn whose matrices are positive semi-definite, if coef0 is not negative.
 _POSITIVE = ("linear", "rbf", "laplacian", "cosine", "poly", "polynomial")
-_NUMBERS = 1 << 22  # in the outputs that are in memory at once
 #: Difference of predictions, in ranges of the targets, up to which a regressor is solved exactly.
 _EXACT = 1e-5
 

@@ -203,6 +203,9 @@ class KernelClassifier(Classifier):
     True
     """
 
+    #: Tells it from estimators of scikit-learn among candidates.
+    _has_kernel = True
+
     def __init__(
         self,
         kernel: Any = "rbf",

@@ -100,6 +100,9 @@ fit_weight_, selection_weight_, fit_intercept_, certificate_, n_features_in_, fe
     True
     """
 
+    #: Tells it from estimators of scikit-learn among candidates.
+    _has_kernel = True
+
     #: Of a row; there is no other for numbers.
     loss = "squared"
 

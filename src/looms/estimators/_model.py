@@ -46,7 +46,7 @@ from looms.fitted._changes import (
     checked_rows,
     remove_rows,
 )
-from looms.fitted._fitted import Fitted, Selected
+from looms.fitted._fitted import SAMPLES, Fitted, Selected
 from looms.fitted._rows import Rows
 from looms.fitted._scores import held_out_scores, scored
 from looms.fitted._without_units import models_at_hand, models_without
@@ -283,7 +283,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     models = models_without(self.fitted_, scores._nested)
                 scores = replace(scores, _without=models)
                 self._keep("nested" if again else "fit", scores)
-        return judged(scores, scorers, getattr(self, "classes_", None))
+        # The model keeps its models, of n² numbers; what users keep has none.
+        return judged(replace(scores, _without=None), scorers, getattr(self, "classes_", None))
 
     def report(
         self,
@@ -376,29 +377,31 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self._scores["fit"]
 
     def _models_without(self, method: str) -> WithoutUnits:
-        """Models without each unit that `evaluate` scored; NotFittedError before that.
-
-        ``method`` asks for them.
-        """
-        if not self._scores:
-            raise NotFittedError(
-                f"{method} uses the models of evaluate(): call that first, or "
-                "evaluate(nested=False)."
-            )
+        """Models without each unit that `evaluate` scored, nested if it was; ``method`` asks."""
+        self._check_evaluated(method)
         nested = "nested" in self._scores
         scores = self._scores["nested" if nested else "fit"]
         models = scores._without or models_at_hand(self.fitted_, scores._nested)
         return models or self._lost("evaluate()" if nested else "evaluate(nested=False)")
 
-    def _models_of_fit(self) -> WithoutUnits:
-        """Models of the fit without each row, in closed form; NotFittedError if not at hand."""
+    def _models_of_fit(self, method: str) -> WithoutUnits:
+        """Models of the fit without each row, in closed form; ``method`` asks for them."""
+        self._check_evaluated(method)
         models = models_at_hand(self.fitted_, None)
-        if models is None and self._scores and "fit" not in self._scores:
+        if models is None and "fit" not in self._scores:
             raise NotFittedError(
                 "method='scaled' takes the models of the fit without each row, which "
                 "evaluate(nested=False) makes: call that too."
             )
         return models or self._lost("evaluate(nested=False)")
+
+    def _check_evaluated(self, method: str) -> None:
+        """NotFittedError before `evaluate`, whose models a method needs."""
+        if not self._scores:
+            raise NotFittedError(
+                f"{method} uses the models of evaluate(): call that first, or "
+                "evaluate(nested=False)."
+            )
 
     def _lost(self, again: str) -> WithoutUnits:
         self.fitted_.X  # noqa: B018 (an error without the rows)
@@ -424,10 +427,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     f"{self.n_features_in_} features as input."
                 )
             return X
-        X = validate_data(
-            self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
-        )
-        return as_matrix(X)
+        return as_matrix(validate_data(self, X, reset=False, **SAMPLES))
 
     def _readable(self, X: Any) -> Any:
         """Rows in a form whose columns can be read."""
@@ -521,10 +521,9 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         check_flag("certify", certify)
         fitted = remove_rows(self.fitted_, rows)
-        features = np.arange(self.n_features_in_)
-        if fitted.pairwise:
-            features = np.delete(features, checked_rows(rows, len(features)))
-        return self._changed(fitted, features, certify)
+        n = len(self.fitted_.rows.weight)
+        gone: Any = checked_rows(rows, n) if fitted.pairwise else []
+        return self._changed(fitted, gone, certify)
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Any:
         """The model with rows added after its own, with the same hyper-parameters.
@@ -595,15 +594,17 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         changed = add_rows(fitted, X, targets, numbers, weight, weights)
         if fitted.tuned:
             warn_of_duplicates(changed.X[weights > 0])
-        return self._changed(changed, np.arange(self.n_features_in_), certify)
+        return self._changed(changed, [], certify)
 
-    def _changed(self, fitted: Fitted, features: AnyArray, certify: bool) -> Self:
-        """This model with another fit, of some of its features, as an estimator with its values."""
+    def _changed(self, fitted: Fitted, gone: Any, certify: bool) -> Self:
+        """This model with another fit, without some features, as an estimator with its values."""
         model: Self = clone(self).set_params(**self._values_of(fitted))
         model._set_fitted(fitted)
-        model.n_features_in_ = len(features)
+        model._target = self._target
+        if hasattr(self, "n_features_in_"):
+            model.n_features_in_ = self.n_features_in_ - len(gone)
         if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_[features]
+            model.feature_names_in_ = np.delete(self.feature_names_in_, gone)
         warn_of_missed_precision(getattr(self, "threshold", 0.5), fitted.loss)
         fitted.left_out  # noqa: B018 (which the next change starts from)
         if certify:
@@ -614,10 +615,10 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Parameters of an estimator that says the values of a fitted model."""
         member = fitted.kernel_members[0]
         values = {"kernel": member.kernel, "mu": member.mu, "fit_intercept": fitted.fit_intercept}
-        return {"cv": None} | values | self._weights_of_classes(fitted)
+        return {"cv": None} | values | self._values_of_classes(fitted)
 
-    def _weights_of_classes(self, fitted: Fitted) -> dict[str, Any]:
-        """Parameter that gives classes their weights in the fit; none of a regressor."""
+    def _values_of_classes(self, fitted: Fitted) -> dict[str, Any]:
+        """Parameters of classes, as they were fitted; none of a regressor."""
         return {}
 
     def _more_rows(

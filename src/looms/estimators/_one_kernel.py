@@ -347,4 +347,4 @@ def check_candidate(model: Any, classes: bool) -> None:
 
 def has_kernel(candidate: Any) -> bool:
     """True for a model of looms with one kernel, and not an estimator of scikit-learn."""
-    return hasattr(candidate, "n_landmarks")
+    return bool(getattr(candidate, "_has_kernel", False))

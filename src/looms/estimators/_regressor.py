@@ -183,10 +183,10 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         check_is_fitted(self)
         check_known(method, "method", METHODS)
         check_intervals(self.fitted_, confidence_level, method)
-        models = self._models_without("predict_interval")
         if method == "scaled":
-            models = self._models_of_fit()
+            models = self._models_of_fit("predict_interval")
             return scaled_intervals(self.fitted_, models, self._matrix(X), confidence_level)
+        models = self._models_without("predict_interval")
         X = self._checked_table(X) if models.tables else self._matrix(X)
         outcome = self.fitted_.outcome
         assert isinstance(outcome, Numbers)

@@ -143,7 +143,7 @@ class Tabular(Model):
         return rows.selection_weight
 
     def _values_of(self, fitted: Fitted) -> dict[str, Any]:
-        return {"cv": None} | self._weights_of_classes(fitted)
+        return {"cv": None} | self._values_of_classes(fitted)
 
     @property
     def _is_auto(self) -> bool:
@@ -249,10 +249,10 @@ class Tabular(Model):
     def _set_columns(self, columns: Any) -> None:
         """Keep what prepares the columns of the matrix that the members were fitted to."""
         self.fitted_ = self.fitted_.replace_parts(columns=columns)
-        self.n_features_in_ = int(columns.n_features_in_)
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(columns, "feature_names_in_"):
-            self.feature_names_in_ = np.asarray(columns.feature_names_in_)
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(columns, name):
+                setattr(self, name, getattr(columns, name))
 
     def _prepared_model(self) -> Self:
         """This model for prepared rows."""
@@ -269,29 +269,34 @@ class Tabular(Model):
 
     def _checked_table(self, X: Any) -> Any:
         """Rows as models of tables take them; ColumnsWarning of values that no training row has."""
-        table = readable_table(X)
-        if _num_samples(table) == 0:
-            raise ValueError("X has no rows (0 samples) to predict.")
-        if isinstance(self.fitted_.columns, TablePreprocessor):
-            unlike = UnseenValues(self.fitted_.columns)
-            unlike.count(table)
-            warn_of_unseen_values(unlike)
+        table, columns = self._new_rows(X), self.fitted_.columns
+        if columns is None:
+            return super()._matrix(table)
+        if isinstance(columns, TablePreprocessor):
+            unseen = UnseenValues(columns)
+            unseen.count(table)
+            warn_of_unseen_values(unseen)
         return table
 
     def _matrix(self, X: Any) -> Matrix | RowBlocks:
         """Rows as the members take them; ColumnsWarning of values that no row of the fit has."""
         check_is_fitted(self)
-        table, columns = readable_table(X), self.fitted_.columns
-        if _num_samples(table) == 0:
-            raise ValueError("X has no rows (0 samples) to predict.")
+        table, columns = self._new_rows(X), self.fitted_.columns
         if columns is None:
             return super()._matrix(table)
         if not isinstance(columns, TablePreprocessor):
             return prepared(columns, table)
-        unlike = UnseenValues(columns)
-        matrix = unlike.add(table)
-        warn_of_unseen_values(unlike)
+        unseen = UnseenValues(columns)
+        matrix = unseen.add(table)
+        warn_of_unseen_values(unseen)
         return matrix
+
+    def _new_rows(self, X: Any) -> Any:
+        """Rows in a form whose columns can be read; ValueError if there are none."""
+        table = readable_table(X)
+        if _num_samples(table) == 0:
+            raise ValueError("X has no rows (0 samples) to predict.")
+        return table
 
 
 def _is_candidate(one: Any) -> bool:

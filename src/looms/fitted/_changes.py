@@ -68,7 +68,9 @@ def add_rows(
         X = sp.vstack([X, X_new], format="csr")
     else:
         X = np.vstack([X, X_new.toarray() if sp.issparse(X_new) else X_new])
-    if rows.numbers is not None and numbers is not None:
+    if rows.numbers is None or numbers is None:
+        numbers = None
+    else:
         numbers = np.concatenate([rows.numbers, numbers])
     data = X, np.concatenate([rows.targets, targets]), all_weights, all_weights, all_weights
     together = Rows(*data, np.arange(len(all_weights)), rows.outcome, numbers)

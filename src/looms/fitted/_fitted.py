@@ -43,13 +43,13 @@ class Selected:
     ----------
     candidates : in the order in which they were tried.
     index : of the candidate with the smallest loss, or the largest weight in a stack.
-    tuning : of the candidate at ``index``.
+    tuning : of the candidate at ``index``; None if it is not on record.
     closed : the best candidate in closed form, if no member of the model is.
     """
 
     candidates: Candidates
     index: int
-    tuning: Tuning
+    tuning: Tuning | None
     closed: Member | None = None
 
     @property
@@ -60,7 +60,7 @@ class Selected:
     @property
     def n_iter(self) -> int:
         """Iterations of the last search, at least 1."""
-        return max(1, self.tuning.n_iterations)
+        return 1 if self.tuning is None else max(1, self.tuning.n_iterations)
 
     @property
     def cv_results(self) -> dict[str, Any]:
@@ -85,8 +85,12 @@ class Selected:
         }
 
 
-#: Parts of a fitted model that take n³ flops, and are the same on any scale of the targets.
-_SYSTEMS = ("solved", "left_out")
+#: Samples as `sklearn.utils.check_array` is to take them.
+SAMPLES: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "accept_large_sparse": False,
+    "dtype": np.float64,
+}
 
 
 def sum_of(weights: Sequence[float], members: Sequence[LeftOut]) -> LeftOut:
@@ -414,16 +418,30 @@ class Fitted:
     @property
     def on_scale(self) -> Fitted:
         """The model of the targets as they were fitted, if a transform of them was."""
-        if self.outcome.plain and self.rows.numbers is None:
-            return self
+        return self if self.outcome.plain and self.rows.numbers is None else self._on_scale
+
+    @cached_property
+    def _on_scale(self) -> Fitted:
         rows = replace(self.rows, outcome=self.outcome.on_scale, numbers=None)
         return self.replace_parts(rows=rows)
 
     def replace_parts(self, **parts: Any) -> Fitted:
         """The model with other parts, of which its systems do not depend."""
         model = replace(self, **parts)
-        vars(model).update({name: value for name, value in vars(self).items() if name in _SYSTEMS})
+        vars(model)["solved"] = self.solved  # one dict, for what either of them will solve
+        if self.has_left_out:
+            vars(model)["left_out"] = self.left_out
         return model
+
+    @property
+    def has_left_out(self) -> bool:
+        """True if the models without any rows were solved."""
+        return "left_out" in vars(self)
+
+    @cached_property
+    def computed(self) -> dict[str, Any]:
+        """What functions of this value have computed of it, and keep, by name."""
+        return {}
 
     # Models without some rows ---------------------------------------------------------
 
@@ -451,7 +469,7 @@ class Fitted:
         each = [self.solve(k) for k in range(len(self.members))]
         return sum_of([member.weight for member in self.members], each)
 
-    @cached_property
+    @property
     def closed(self) -> Fitted | None:
         """The members in closed form by themselves, as a model of the same rows; None without any,
         or without the rows.
@@ -459,8 +477,10 @@ class Fitted:
         It is this model if all are, and of the best candidate in closed form if none has weight.
         Its threshold and calibration are those of its own held-out outputs.
         """
-        if all(member.closed for member in self.members):
-            return self
+        return self if all(member.closed for member in self.members) else self._closed
+
+    @cached_property
+    def _closed(self) -> Fitted | None:
         if not self.has_rows:
             return None
         places = [k for k, member in enumerate(self.members) if member.closed]
@@ -497,7 +517,7 @@ def _kernel_selection(selection: Selected) -> Selected:
     """The selection among the candidates that have a kernel."""
     kernels = [one for one in selection.candidates if not is_estimator(one.kernel)]
     best = int(np.argmin([candidate.loss for candidate in kernels]))
-    return replace(selection, candidates=Candidates(kernels), index=best)
+    return replace(selection, candidates=Candidates(kernels), index=best, tuning=None)
 
 
 def prepared(columns: Any, table: Any) -> Any:
@@ -514,5 +534,4 @@ def sample_matrix(X: Any) -> Matrix | RowBlocks:
     """Rows as a matrix of finite numbers; those in blocks stay as they are."""
     if isinstance(X, RowBlocks):
         return X
-    options = {"accept_sparse": "csr", "accept_large_sparse": False, "dtype": np.float64}
-    return as_matrix(check_array(X, **options))
+    return as_matrix(check_array(X, input_name="X", **SAMPLES))

@@ -28,14 +28,14 @@ def held_out_scores(model: Fitted) -> Scores:
 
     They are computed once.
     """
-    known: Scores | None = vars(model).get("scores")
+    known: Scores | None = model.computed.get("scores")
     if known is not None:
         return known
     scores = scored(model, _fold_predictions(model))
     if model.in_folds is not None and model.transforms:
         kind = f"{scores.kind}; the transform was chosen on all rows: optimistic"
         scores = replace(scores, kind=kind, optimistic=True)
-    vars(model)["scores"] = scores
+    model.computed["scores"] = scores
     return scores
 
 

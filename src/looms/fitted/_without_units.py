@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -58,6 +58,11 @@ class FoldModels(LeftOut):
     def at(self, X: Any, units: Units) -> Array:
         return np.stack([outputs(X) for outputs in self.models], axis=1)
 
+    def parts(self, n: int) -> Iterator[slice]:
+        """Positions of n new rows: all at once, if the outputs are not too many."""
+        step = max(1, _OUTPUTS // (len(self.models) * self.y.shape[1]))
+        return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
     def own(self, X: Any, rows: AnyArray, units: Units) -> Array:
         F, number = np.empty((len(rows), self.y.shape[1])), units.own[rows]
         for k, outputs in enumerate(self.models):
@@ -109,7 +114,7 @@ def models_without(model: Fitted, nested: Nested | None) -> WithoutUnits:
 def models_at_hand(model: Fitted, nested: Nested | None) -> WithoutUnits | None:
     """The same if that takes no solution of a system."""
     if nested is None:
-        return models_without(model, None) if "left_out" in vars(model) else None
+        return models_without(model, None) if model.has_left_out else None
     return None if nested.in_closed_form else _models_of_folds(model, nested)
 
 
@@ -121,7 +126,8 @@ def _models_of_folds(model: Fitted, nested: Nested) -> WithoutUnits:
         pairs = zip(tables, rests, strict=True)
         outputs = [partial(_outputs_of_table, table, rest) for table, rest in pairs]
     else:
-        X = training_rows(rows_in_memory(model.X), nested.rows, model.pairwise)
+        X = model.rows.X  # of which landmarks take nothing: rows in blocks stay there
+        X = None if X is None else training_rows(X, nested.rows, model.pairwise)
         outputs = [partial(_outputs_of_members, members, X) for members in nested.models]
     return WithoutUnits(
         FoldModels(outputs, targets_as_columns(y), weight),
@@ -150,17 +156,10 @@ def outputs_without(models: WithoutUnits, X: Any) -> Iterator[tuple[slice, Array
     """
     left_out, units, shape = models.left_out, models.units, models.residuals.shape
     new = X if models.features is None else X[:, models.features]
-    n, in_folds = _num_samples(X), isinstance(left_out, FoldModels)
-    parts: Iterable[slice] = left_out.parts(n)
-    if in_folds:  # each predicts all rows at once, if their outputs are not too many
-        parts = gen_batches(n, max(1, _OUTPUTS // (units.n_units * left_out.y.shape[1])))
-    blocks = None if in_folds else blocks_of(new)
-    for part in parts:
+    n = _num_samples(X)
+    for part in left_out.parts(n):
         places = np.arange(part.start, part.stop)
-        if blocks is not None:
-            some = blocks.rows(places)
-        else:
-            some = new if len(places) == n else rows_at(new, places)
+        some = rows_in_memory(new if len(places) == n else rows_at(new, places))
         with blas_threads(len(left_out.y)):
             F = left_out.at(some, units)
         for rows in gen_batches(len(F), max(1, _NUMBERS // models.residuals.size)):
@@ -267,7 +266,7 @@ def _scales(model: Fitted, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array
     (number,) = units.number
     X_fit = training_rows(rows_in_memory(model.X), train, model.pairwise)
     cross = cross_of(closed.leading.kernel, X_fit)
-    scales: list[LocalScale] | None = vars(model).get("local_scales")
+    scales: list[LocalScale] | None = model.computed.get("local scales")
     if scales is None:
         left_out = closed.left_out
         R = np.empty((units.n_units, *left_out.y.shape))
@@ -276,7 +275,7 @@ def _scales(model: Fitted, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array
                 R[ids] = left_out.y - F
             K = cross(X_fit)
         residuals = (np.ascontiguousarray(values.T) for values in np.moveaxis(R, 2, 0))
-        scales = vars(model)["local_scales"] = [LocalScale(r, K, number) for r in residuals]
+        scales = model.computed["local scales"] = [LocalScale(r, K, number) for r in residuals]
     K = cross(X[:, train] if model.pairwise else X)
     loo = np.stack([scale.loo for scale in scales], axis=-1)
     new = np.stack([scale.at(K)[:, number] for scale in scales], axis=-1)
