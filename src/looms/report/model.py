@@ -72,7 +72,7 @@ class Model:
     fitted : the fitted model as a value.
     whole : the estimator that holds it.
     target : name of the target, if it has one.
-    features, sources, named, gaps : names of its features, as `Features` has them.
+    features, sources, named, gaps, preprocessor : of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
     held_out : output for every sample by the model without its fold, its group or itself.
     nested : predictions by models that were chosen without the sample, if there are.
@@ -110,7 +110,7 @@ class Model:
         self.fitted, self.whole, self._evaluated = fitted, whole, evaluated
         self.target = None if whole._target is None else clean(whole._target)
         self._features = features
-        self.features, self.sources, self.named, self.gaps = features
+        self.features, self.sources, self.named, self.gaps, self.preprocessor = features
         outcome, leading, selection = fitted.outcome, fitted.leading, fitted.selection
         self.classification: bool = outcome.decides
         self.classes = [str(label) for label in written_labels(outcome.classes)]
