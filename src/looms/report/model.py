@@ -18,7 +18,7 @@ from looms.blocks import RowBlocks
 from looms.diagnostics._case_deletion import loo_margins
 from looms.diagnostics._problem import by_kernels
 from looms.estimators._folds import evaluation_folds
-from looms.estimators._in_pipelines import kernel_model, parts_of
+from looms.estimators._in_pipelines import last_model, parts_of
 from looms.estimators._model import scores_of
 from looms.estimators._one_kernel import candidate_of, has_kernel
 from looms.fitted._fitted import Fitted
@@ -325,7 +325,7 @@ def model_of(estimator: Any) -> Model:
     The estimator is the model, a model of tables around it, a pipeline that
     ends in one of them, or a search with such a ``best_estimator_``.
     """
-    model, parts = kernel_model(estimator), parts_of(estimator)
+    model, parts = last_model(estimator), parts_of(estimator)
     check_is_fitted(model)
     features = features_of(Pipeline(parts.steps), model)
     return Model(model.fitted_, model, features, scores_of(model))
