@@ -202,6 +202,7 @@ def test_what_there_is_not(options, message):
         EffectDisplay.compute(model, **options)
 
 
+@pytest.mark.slow
 def test_of_several_one_has_to_be_named():
     kinds = np.array(["a", "b", "c"])[np.arange(N) % 3]
     model = KernelClassifier(KERNEL, mu=MU).fit(X, kinds)
