@@ -36,7 +36,6 @@ from looms import (
     Search,
     TabularClassifier,
     TabularRegressor,
-    kernel_model,
 )
 from looms.blocks import ArrayBlocks
 from looms.cli import _prepare
@@ -46,7 +45,7 @@ from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
 from looms.optimize._search import Outcome
-from looms.report import cautions, feature_importance, summary
+from looms.report import EffectDisplay, cautions, feature_importance, summary
 
 TABLE = Path(__file__).parents[1] / "benchmarks" / "results" / "models_and_uses.csv"
 PAGE = TABLE.parents[2] / "docs" / "reference" / "models_and_uses.md"
@@ -113,20 +112,20 @@ def dask_blocks(rows: np.ndarray) -> Any:
 
 
 def on_landmarks(model: Any) -> bool:
-    return kernel_model(model).landmarks_ is not None
+    return model.landmarks_ is not None
 
 
 def streamed(model: Any) -> bool:
-    return on_landmarks(model) and kernel_model(model).X_fit_ is None
+    return on_landmarks(model) and model.X_fit_ is None
 
 
 def on_grid(model: Any) -> bool:
-    return kernel_model(model).selection_.outcome is Outcome.GRID
+    return model.selection_.outcome is Outcome.GRID
 
 
 def stacked(model: Any) -> bool:
-    machine = kernel_model(model)  # without folds the best was taken
-    return machine.combine == "stack" and machine.choice_units_ is not None
+    """Without folds the best was taken."""
+    return model.combine == "stack" and model.choice_units_ is not None
 
 
 STACK = "linear", RBF(0.5, gamma_bounds="fixed")
@@ -214,7 +213,7 @@ def criterion(name: str) -> None:
 
 def gradient(name: str) -> None:
     model = fitted(name, method="gradient")
-    assert np.isfinite(kernel_model(model).selection_.value)
+    assert np.isfinite(model.selection_.value)
 
 
 def grid(name: str) -> None:
@@ -288,6 +287,14 @@ def importance(name: str) -> None:
     assert found.value.max() > 0
 
 
+def effect(name: str) -> None:
+    """Of the column that the target depends on; of a data frame, also of text."""
+    for column in ("b", "color") if name in FRAMES else ("feature 2",):
+        found = EffectDisplay.compute(fitted(name), column)
+        assert np.isfinite(found.mean).all()
+        assert (found.standard_error > 0).all()
+
+
 def removal(name: str) -> None:
     assert fitted(name).without([0, 7]).loo_.n_samples == N - 2
 
@@ -302,7 +309,7 @@ def addition(name: str) -> None:
 
 
 def certificate(name: str) -> None:
-    streams = kernel_model(fitted(name)).X_fit_ is None
+    streams = fitted(name).X_fit_ is None
     assert fitted(name).certify(**({"X": MACHINES[name].rows(X)} if streams else {})).holds
 
 
@@ -394,6 +401,7 @@ USES = {
     "sets": sets,
     "case deletion": deletion,
     "importance": importance,
+    "effect of a column": effect,
     "removal": removal,
     "addition": addition,
     "certificate": certificate,
@@ -423,6 +431,7 @@ SHOWN = {
     "sets": "estimators/test_nested_choice.py",
     "case deletion": "diagnostics/test_case_deletion.py",
     "importance": "report/test_importance.py",
+    "effect of a column": "report/test_effects.py",
     "removal": "estimators/test_updates.py",
     "addition": "estimators/test_updates.py",
     "certificate": "estimators/test_certificate.py",
@@ -451,7 +460,10 @@ NO_MEANING = {
     },
     (SVM, "gradient"): "its outputs are not smooth in C and the kernel",
     ("grid", "gradient"): "it is the other search",
-    ("kernel matrix", "importance"): "its columns are rows, not features",
+    **dict.fromkeys(
+        [("kernel matrix", use) for use in ("importance", "effect of a column")],
+        "its columns are rows, not features",
+    ),
     ("kernel matrix", "addition"): "a new row has a kernel value with every row: fit them all",
     ("kernel matrix", "ONNX"): "a graph takes features, not kernel values",
     ("kernel matrix", "command line"): "a table has features, not kernel values",

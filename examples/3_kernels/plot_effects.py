@@ -15,7 +15,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.inspection import permutation_importance
 
 from looms import KernelRegressor
-from looms.report import feature_importance
+from looms.report import EffectDisplay, feature_importance
 
 
 def true(X):
@@ -27,33 +27,25 @@ X, y = make_friedman1(1200, noise=1.0, random_state=0)
 model = KernelRegressor("rbf").fit(X[:200], y[:200])
 
 # %%
-# For each value of the grid all rows get that value, and the predictions are averaged.
-# ``left_out().at`` has the same predictions by each of the 200 models without one row. Their
-# deviations make a jackknife standard error of the curve; the band is two of them wide on either
-# side. It does not include that the hyper-parameters were tuned on all rows.
+# ``EffectDisplay`` gives all rows the same value of a column, and averages the predictions. The 200
+# models without one row have such means, too, and from their deviations comes a jackknife standard
+# error of the curve; the band is two of them wide on either side. It does not include that the
+# hyper-parameters were tuned on all rows.
 
-grid = np.linspace(0.02, 0.98, 25)
 fig, axes = plt.subplots(2, 2, figsize=(5.4, 4.6), sharey=True, layout="constrained")
-for ax, column in zip(axes.flat, (0, 2, 3, 5), strict=True):
-    rows = np.repeat(X[None, :200], len(grid), axis=0)
-    rows[:, :, column] = grid[:, None]
-    rows = rows.reshape(-1, 10)
-    curve = model.predict(rows).reshape(len(grid), -1).mean(axis=1)
-    without = model.left_out().at(rows, model.units_)  # rows, models, targets
-    without = without.reshape(len(grid), 200, 200).mean(axis=1)
-    error = np.sqrt(199 * without.var(axis=1))
-    ax.fill_between(grid, curve - 2 * error, curve + 2 * error, color="C0", alpha=0.25)
-    ax.plot(grid, curve, color="C0", linewidth=2)
-    ax.plot(grid, true(rows).reshape(len(grid), -1).mean(axis=1), ":", color="k")
-    ax.plot(X[:200, column], np.full(200, 3.5), "|", color="0.5", markersize=4)
-    ax.set(xlabel=f"column {column + 1}", ylim=(3, 22))
+for ax, k in zip(axes.flat, (0, 2, 3, 5), strict=True):
+    effect = EffectDisplay.from_estimator(model, f"feature {k + 1}", ax=ax)
+    rows = np.repeat(X[None, :200], len(effect.values), axis=0)
+    rows[:, :, k] = effect.values[:, None]
+    ax.plot(effect.values, true(rows.reshape(-1, 10)).reshape(-1, 200).mean(axis=1), ":", color="k")
+    ax.set(xlabel=f"column {k + 1}", ylabel="", ylim=(3, 22))
 for ax in axes[:, 0]:
     ax.set_ylabel("mean prediction")
 plt.show()
 
 # %%
 # The dotted lines are the true effects. Column 6 has none: its curve is flat within the band. The
-# marks at the bottom are the rows; where there are none, the curve extrapolates.
+# dots are quantiles of the rows: as many rows lie between any two of them.
 
 # %%
 # ``feature_importance`` shuffles a column among the rows of the fit, and predicts each changed row

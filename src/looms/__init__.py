@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         TabularClassifier,
         TabularRegressor,
         at_prevalence,
-        kernel_model,
         predict_interval,
         predict_set,
     )
@@ -77,7 +76,6 @@ __all__ = [
     "at_prevalence",
     "check",
     "compare",
-    "kernel_model",
     "load",
     "predict_interval",
     "predict_set",

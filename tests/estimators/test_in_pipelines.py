@@ -22,6 +22,8 @@ from looms import (
     TabularRegressor,
 )
 from looms.diagnostics import case_deletion
+from looms.estimators._in_pipelines import parts_of
+from looms.report import cautions
 
 X, Y = (values[:80] for values in load_diabetes(return_X_y=True))
 FLOWERS, KINDS = load_iris(return_X_y=True)
@@ -45,12 +47,13 @@ def test_intervals_through(kind):
     model = MODELS[kind].fit(X, Y)
     with pytest.raises(NotFittedError, match="evaluate"):
         looms.predict_interval(model, X[:9])
-    evaluated(looms.kernel_model(model))
+    last = parts_of(model).model
+    evaluated(last)
     assert_array_equal(
         looms.predict_interval(model, X[:9], 0.8, method="minmax"),
         evaluated(MACHINE).predict_interval(SCALED[:9], 0.8, "minmax"),
     )
-    assert_array_equal(looms.kernel_model(model).loo_.outputs, MACHINE.loo_.outputs)
+    assert_array_equal(last.loo_.outputs, MACHINE.loo_.outputs)
     assert_array_equal(case_deletion(model).rms_change, case_deletion(MACHINE).rms_change)
 
 
@@ -68,7 +71,7 @@ def test_sets_through_a_pipeline(machine):
 
 
 def test_a_machine_alone_is_its_own():
-    assert looms.kernel_model(MACHINE) is MACHINE
+    assert parts_of(MACHINE).model is MACHINE
     assert_array_equal(
         looms.predict_interval(evaluated(MACHINE), SCALED[:5]), MACHINE.predict_interval(SCALED[:5])
     )
@@ -76,21 +79,21 @@ def test_a_machine_alone_is_its_own():
 
 def test_a_pipeline_without_some_rows():
     model = make_pipeline(StandardScaler(), KernelRegressor(mu=0.1)).fit(X, Y)
-    others = make_pipeline(model[:-1], looms.kernel_model(model).without([0, 1]))
-    assert len(looms.kernel_model(others).loo_.y) == 78
+    others = make_pipeline(model[:-1], model[-1].without([0, 1]))
+    assert len(others[-1].loo_.y) == 78
     assert not np.allclose(others.predict(X), model.predict(X))
 
 
 def test_what_cannot_give_them_says_so():
     ridge = make_pipeline(StandardScaler(), Ridge()).fit(X, Y)
     with pytest.raises(TypeError, match="Pipeline ends in Ridge, which is not a looms model"):
-        looms.kernel_model(ridge)
+        cautions(ridge)
     with pytest.raises(
         TypeError, match=r"^Pipeline is not a looms model .*: only kernel models are"
     ):
-        looms.kernel_model(Pipeline([]))
+        cautions(Pipeline([]))
     with pytest.raises(TypeError, match="KernelRegressor is a class, not an instance of it"):
-        looms.kernel_model(KernelRegressor)
+        cautions(KernelRegressor)
     with pytest.raises(TypeError, match="Pipeline ends in Ridge, which has no predict_interval"):
         looms.predict_interval(ridge, X)
     with pytest.raises(TypeError, match="KernelRegressor has no predict_set: regressors of"):
@@ -108,7 +111,7 @@ def test_what_cannot_give_them_says_so():
 def test_a_search_without_its_best_is_to_be_fitted(search):
     message = r"GridSearchCV has no best_estimator_: fit it, with refit=True\."
     with pytest.raises(NotFittedError, match=message):
-        looms.kernel_model(search)
+        cautions(search)
     with pytest.raises(NotFittedError, match=message):
         looms.predict_interval(search, X)
 
@@ -117,8 +120,8 @@ def test_a_search_without_its_best_is_to_be_fitted(search):
 def test_the_machine_of_a_model_of_tables():
     model = make_pipeline(StandardScaler(), TabularRegressor([KernelRegressor(mu=0.1)]))
     with pytest.raises(NotFittedError, match="TabularRegressor"):
-        looms.kernel_model(model)
+        cautions(model)
     model.fit(X, Y)
-    assert looms.kernel_model(model) is model[-1]
+    assert parts_of(model).model is model[-1]
     expected = evaluated(model[-1]).predict_interval(model[0].transform(X[:5]))
     assert_array_equal(looms.predict_interval(model, X[:5]), expected)

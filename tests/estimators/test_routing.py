@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_valid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import looms
 from looms import KernelClassifier, Search
 
 RNG = np.random.default_rng(0)
@@ -70,7 +69,7 @@ def test_a_search_passes_groups_to_folds_and_machines():
         pipeline(groups=True, sample_weight=False), grid, cv=FOLDS, scoring=accuracy()
     )
     search.fit(X, Y, groups=GROUPS)
-    machine = looms.kernel_model(search)
+    machine = search.best_estimator_[-1]
     assert_array_equal(machine.units_.clusters, GROUPS)
     assert search.best_score_ < 0.6
     blind = GridSearchCV(
@@ -117,7 +116,7 @@ def test_stacking_passes_weights():
     last = LogisticRegression().set_fit_request(sample_weight=True)
     parts = [("machine", pipeline(groups=False, sample_weight=True))]
     model = StackingClassifier(parts, last, cv=3).fit(X, Y, sample_weight=WEIGHT)
-    machine = looms.kernel_model(model.estimators_[0])
+    machine = model.estimators_[0][-1]
     assert_allclose(machine.loo_.sample_weight, WEIGHT)
     assert_array_equal(machine.loo_.outputs, machine_fitted(sample_weight=WEIGHT).loo_.outputs)
 

@@ -14,7 +14,6 @@ from looms import (
     Search,
     TabularClassifier,
     TabularRegressor,
-    kernel_model,
 )
 from looms.estimators import BoundWarning
 from looms.report import (
@@ -92,7 +91,7 @@ def test_scores_are_those_of_what_predicts(fitted):
 
 @pytest.mark.slow
 def test_what_was_chosen(fitted):
-    told, machine = summary(fitted)["chosen"], kernel_model(fitted)
+    told, machine = summary(fitted)["chosen"], fitted[-1]
     assert told["kernel"] == machine.cv_results_["kernel"][machine.best_index_]
     assert told["mu"] == machine.mu_
     supports = [one.support for one in machine.members_ if hasattr(one, "support")]

@@ -232,7 +232,7 @@ class Experiment:
         arguments = fit_arguments(model, sample_weight=w_train, groups=groups)
         model.fit(X_train, y_train, **arguments)
         parts = parts_of(model)
-        fitted = parts.kernel_model
+        fitted = parts.model
         values = {
             "scores": score_all(self.scorers, model, X_test, y_test, w_test),
             "loo_scores": {} if fitted is None else loo_scores(parts.last, self.scorers, w_train),

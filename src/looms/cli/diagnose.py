@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from looms import diagnostics, kernel_model
+from looms import diagnostics
 from looms._checks import check_share
 from looms._classes import class_indices, written_labels
 from looms._optional import require
@@ -219,7 +219,7 @@ def _fitted_subject(saved: Fitted, path: Path) -> Subject:
     """The model of a model file, and the rows that it was fitted to."""
     if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
-    model = kernel_model(saved.model)
+    model = saved.last
     fitted = model.fitted_
     rows = fitted.rows.train
     y = written_labels(fitted.outcome.classes)[class_indices(fitted.loo.y)][rows]

@@ -353,7 +353,7 @@ class _FitMeter(Meter):
 
 def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
-    model = looms.kernel_model(saved.model)
+    model = saved.last
     if not any(member.closed for member in model.members_):
         if always:
             warning("no certificate: no model of the stack has a closed form")

@@ -11,7 +11,6 @@ from typing import Annotated
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from looms import kernel_model
 from looms._optional import require
 from looms._words import count
 from looms.cli._errors import InputError
@@ -147,7 +146,7 @@ def predict(
             f"--id {id} does not tell {n_alike} of {n_rows} rows apart: it is missing there, or "
             "the same in several rows; without --id rows are numbered"
         )
-    decided = kernel_model(saved.model) if saved.is_classifier and fitted is None else None
+    decided = saved.last if saved.is_classifier and fitted is None else None
     if decided and decides_one_class(decided.threshold_, decided.held_out_.outputs):
         note(
             "the model predicts one class for all rows: no output has the probability that the "

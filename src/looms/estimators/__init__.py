@@ -1,6 +1,6 @@
 """Estimators with the interface of scikit-learn."""
 
-from looms.estimators._in_pipelines import kernel_model, predict_interval, predict_set
+from looms.estimators._in_pipelines import predict_interval, predict_set
 from looms.estimators._intervals import Intervals
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
@@ -29,7 +29,6 @@ __all__ = [
     "TabularClassifier",
     "TabularRegressor",
     "at_prevalence",
-    "kernel_model",
     "predict_interval",
     "predict_set",
 ]

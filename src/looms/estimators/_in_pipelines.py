@@ -25,11 +25,10 @@ class Parts(NamedTuple):
     last: Any
 
     @property
-    def kernel_model(self) -> Model | None:
-        """The last estimator, or the ``model_`` inside it; None if it is not from looms."""
+    def model(self) -> Model | None:
+        """The last estimator; None if it has no leave-one-out outputs."""
         self.check_refitted()
-        model = getattr(self.last, "model_", self.last)
-        return model if isinstance(model, Model) else None
+        return self.last if isinstance(self.last, Model) else None
 
     def check_refitted(self) -> None:
         """NotFittedError for a search without ``best_estimator_``."""
@@ -54,48 +53,19 @@ def parts_of(model: Any) -> Parts:
     return Parts([*steps, *((f"inner_{name}", step) for name, step in inner)], last)
 
 
-def kernel_model(model: Any) -> Model:
-    """The looms estimator inside a pipeline or search, with its leave-one-out outputs.
+def last_model(model: Any) -> Model:
+    """The looms model at the end of a pipeline or search; not a copy.
 
-    It has attributes that pipelines and searches do not pass on: ``loo_``, ``evaluate``,
-    ``selection_``, ``without``.
-
-    Parameters
-    ----------
-    model : estimator
-        For a pipeline, the last step is taken; for a search, its ``best_estimator_``; for
-        `looms.TabularRegressor`, its ``model_``, on the scale of the transform.
-
-    Returns
-    -------
-    model : estimator
-        A kernel model, fitted if ``model`` is; not a copy.
-
-    Raises
-    ------
-    TypeError
-        If ``model`` contains no such estimator.
-    NotFittedError
-        If a search has no ``best_estimator_``, or there is no ``model_`` yet.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> import looms
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), looms.KernelRegressor("linear", mu=1e-3)).fit(X, y)
-    >>> looms.kernel_model(model).loo_.outputs.shape
-    (442,)
+    TypeError if there is none with leave-one-out outputs, and NotFittedError for a search without
+    ``best_estimator_``.
     """
     parts = parts_of(model)
-    if parts.kernel_model is None:
+    if parts.model is None:
         raise TypeError(
             f"{_ending(model, parts.last)} is not a looms model with leave-one-out outputs: "
             "only kernel models are."
         )
-    return parts.kernel_model
+    return parts.model
 
 
 def predict_interval(model: Any, X: Any, confidence_level: float = 0.9, **options: Any) -> Array:

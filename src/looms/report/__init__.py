@@ -7,6 +7,7 @@ from looms.report.displays.classes import (
     ReliabilityDisplay,
     RocDisplay,
 )
+from looms.report.displays.effects import EffectDisplay
 from looms.report.displays.errors import OptimismDisplay
 from looms.report.displays.features import (
     ImportanceDisplay,
@@ -26,6 +27,7 @@ __all__ = [
     "CandidatesDisplay",
     "CaseDeletionDisplay",
     "CriterionHistoryDisplay",
+    "EffectDisplay",
     "ImportanceDisplay",
     "OptimismDisplay",
     "PrecisionRecallDisplay",

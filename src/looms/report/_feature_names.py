@@ -21,12 +21,14 @@ class Features(NamedTuple):
         table is known.
     named : True if the names are more than numbers.
     gaps : place of the feature that marks the gaps of a column, by column.
+    preprocessor : of the columns, if it alone made the features of a table that is not sparse.
     """
 
     names: list[str]
     sources: list[str]
     named: bool
     gaps: dict[str, int]
+    preprocessor: TablePreprocessor | None = None
 
 
 def features_of(before: Pipeline, fitted: Any) -> Features:
@@ -62,4 +64,5 @@ def _table_features(preprocessor: TablePreprocessor) -> Features:
     named = hasattr(preprocessor, "feature_names_in_")
     if not preprocessor.kinds_:  # of a sparse matrix
         names = sources = [f"column {name.removeprefix('x')}" for name in names]
-    return Features(names, sources, named, places_of_gaps(preprocessor))
+        return Features(names, sources, named, {})
+    return Features(names, sources, named, places_of_gaps(preprocessor), preprocessor)

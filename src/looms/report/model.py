@@ -18,7 +18,7 @@ from looms.blocks import RowBlocks
 from looms.diagnostics._case_deletion import loo_margins
 from looms.diagnostics._problem import by_kernels
 from looms.estimators._evaluation import evaluation_folds
-from looms.estimators._in_pipelines import kernel_model, parts_of
+from looms.estimators._in_pipelines import last_model, parts_of
 from looms.estimators._model import scores_of
 from looms.estimators._one_kernel import candidate_of, has_kernel
 from looms.fitted._fitted import Fitted
@@ -72,7 +72,7 @@ class Model:
     fitted : the fitted model as a value.
     whole : the estimator that holds it.
     target : name of the target, if it has one.
-    features, sources, named, gaps : names of its features, as `Features` has them.
+    features, sources, named, gaps, preprocessor : of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
     held_out : output for every sample by the model without its fold, its group or itself.
     nested : predictions by models that were chosen without the sample, if there are.
@@ -110,7 +110,7 @@ class Model:
         self.fitted, self.whole, self._evaluated = fitted, whole, evaluated
         self.target = None if whole._target is None else clean(whole._target)
         self._features = features
-        self.features, self.sources, self.named, self.gaps = features
+        self.features, self.sources, self.named, self.gaps, self.preprocessor = features
         outcome, leading, selection = fitted.outcome, fitted.leading, fitted.selection
         self.classification: bool = outcome.decides
         self.classes = [str(label) for label in written_labels(outcome.classes)]
@@ -325,7 +325,7 @@ def model_of(estimator: Any) -> Model:
     The estimator is the model, a model of tables around it, a pipeline that
     ends in one of them, or a search with such a ``best_estimator_``.
     """
-    model, parts = kernel_model(estimator), parts_of(estimator)
+    model, parts = last_model(estimator), parts_of(estimator)
     check_is_fitted(model)
     features = features_of(Pipeline(parts.steps), model)
     return Model(model.fitted_, model, features, scores_of(model))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from looms._checks import check_count
 from looms._typing import AnyArray, Array, Matrix
 from looms.tables._cells import spelling_in
 from looms.tables._columns import Columns, Decimal, read_columns
+from looms.tables._dates import times_of
 from looms.tables._frames import (
     check_names,
     columns_of,
@@ -30,7 +32,7 @@ from looms.tables._frames import (
     places_of,
     rows,
 )
-from looms.tables._kinds import Kind
+from looms.tables._kinds import CATEGORIES, DATES, Kind
 from looms.tables._remarks import (
     SERIOUS,
     Remark,
@@ -488,6 +490,40 @@ def fitted_matrix(preprocessor: TablePreprocessor, X: Any) -> Matrix:
 def matrix_of(preprocessor: TablePreprocessor, X: Any) -> Matrix:
     """`TablePreprocessor.transform` as a matrix, whatever the setting of outputs is."""
     return preprocessor._matrix(preprocessor._parts(X))
+
+
+def features_of_cells(
+    preprocessor: TablePreprocessor, name: str, cells: Sequence[Any] | AnyArray
+) -> tuple[AnyArray, Array]:
+    """Values of cells of one column, (n,), and the features that are made of them, (n, k).
+
+    ValueError for a cell of another kind, or a category that no row of the fit has.
+    """
+    kinds, n = preprocessor.kinds_, len(cells)
+    values = kinds.only([name]).read_at(rows([[cell] for cell in cells]), [name])[name]
+    if kinds[name] in CATEGORIES:
+        known = {*preprocessor._values[name], *preprocessor._rare[name]}
+        for text in values:
+            if isinstance(text, str) and text not in known:
+                raise ValueError(f"No row of the fit has {text!r} in column {name!r}.")
+    gaps = {other: np.full(n, np.nan) for other in kinds}
+    matrix = preprocessor._matrix(preprocessor._joined(gaps | {name: values}, n))
+    return times_of(values) if kinds[name] in DATES else values, matrix[
+        :, preprocessor.columns_ == name
+    ]
+
+
+def cells_of_features(preprocessor: TablePreprocessor, name: str, features: Array) -> AnyArray:
+    """Cells of one column, by the features that were made of it; without gaps and rare values."""
+    if name not in preprocessor.ranges_:
+        values = np.array([*preprocessor._values[name], None], dtype=object)
+        texts = values[np.where(features.any(axis=1), features.argmax(axis=1), len(values) - 1)]
+        return texts[[isinstance(text, str) for text in texts]]
+    k = preprocessor.kinds_.numbers.index(name)
+    present = features[features[:, 1:].sum(axis=1) == 0, 0]
+    digits = 14 - math.ceil(math.log10(np.abs(preprocessor.ranges_[name]).max() or 1.0))
+    numbers = np.round(present * preprocessor.scales_[k] + preprocessor.means_[k], digits)
+    return times_of(numbers) if preprocessor.kinds_[name] in DATES else numbers
 
 
 def remarks_in(preprocessor: TablePreprocessor) -> list[Remark]:

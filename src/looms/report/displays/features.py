@@ -207,13 +207,25 @@ feature_importance = ImportanceDisplay.compute
 
 def _permuted(X: Matrix, features: list[int], order: AnyArray) -> Matrix:
     """Samples, of which some features are those of the samples in ``order``."""
+    return with_values(X, features, values_of(X, features)[order])
+
+
+def values_of(X: Matrix, features: list[int]) -> Array:
+    """Values of some features, (n, k), dense."""
+    values = X[:, features]
+    return np.asarray(values.toarray() if sparse.issparse(values) else values)
+
+
+def with_values(X: Matrix, features: list[int], values: Array) -> Matrix:
+    """Samples with other values of some features, (n, k), or (k,) for all samples the same."""
     if sparse.issparse(X):
-        keep = np.ones(X.shape[1])
+        keep, place = np.ones(X.shape[1]), np.arange(len(features))
         keep[features] = 0.0
-        parts = X @ sparse.diags_array(keep), X[order] @ sparse.diags_array(1.0 - keep)
-        return (parts[0] + parts[1]).tocsr()
+        values = np.broadcast_to(values, (X.shape[0], len(features)))
+        to = sparse.csr_array((np.ones(len(place)), (place, features)), (len(place), X.shape[1]))
+        return (X @ sparse.diags_array(keep) + sparse.csr_array(values) @ to).tocsr()
     changed = X.copy()
-    changed[:, features] = X[order][:, features]
+    changed[:, features] = values
     return changed
 
 

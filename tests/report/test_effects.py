@@ -1,0 +1,238 @@
+"""Effects of columns against refits without each unit, and predictions of changed tables."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from stacks import stacked_regressor
+
+from looms import KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
+from looms.blocks import ArrayBlocks
+from looms.kernels import RBF
+from looms.report import EffectDisplay
+from looms.tables import TablePreprocessor
+
+N = 36
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+NUMBERS = 3.0 + X[:, 0] + np.sin(3 * X[:, 1]) + 0.2 * RNG.normal(size=N)
+CLASSES = np.where(NUMBERS > 3.0, "yes", "no")
+KERNEL, MU = RBF(0.5), 0.02
+VALUES = [-1.0, 0.0, 0.7]
+TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
+TABLE = pd.DataFrame(
+    {
+        "size": np.round(np.exp(X[:, 0]), 3),
+        "ward": RNG.choice(["01", "NA ward", "A3"], N),
+        "admitted": pd.Timestamp("2024-02-25") + pd.to_timedelta(RNG.integers(0, 9, N), unit="D"),
+    }
+)
+TABLE.loc[:3, "size"] = None
+TABLE.loc[5:8, "ward"] = None
+
+
+def kernel_without(rest, y):
+    """Kernel model of some rows with the ridge of all, by its system of equations."""
+    C = np.pad(KERNEL(X[rest], X[rest]) + N * MU * np.eye(len(rest)), (0, 1), constant_values=1.0)
+    C[-1, -1] = 0.0
+    solved = np.linalg.solve(C, np.append(y[rest], 0.0))
+    return lambda new: KERNEL(new, X[rest]) @ solved[:-1] + solved[-1]
+
+
+def check(found, refit, units, on_scale=lambda f: f, weight=None):
+    """Means and errors of column 2 at `VALUES`, by refits without each unit."""
+    every = np.arange(N)
+
+    def means(outputs):
+        tables = [np.column_stack([X[:, 0], np.full(N, value)]) for value in VALUES]
+        return [np.average(on_scale(outputs(table)), weights=weight) for table in tables]
+
+    without = np.array([means(refit(np.delete(every, G))) for G in units])
+    np.testing.assert_allclose(found.mean, means(refit(every)), rtol=1e-8)
+    errors = np.sqrt((len(units) - 1) * without.var(axis=0))
+    np.testing.assert_allclose(found.standard_error, errors, rtol=1e-7)
+    assert (found.n_units, found.n_samples) == (len(units), N)
+
+
+@pytest.mark.parametrize("held_out", ["rows", "groups", "folds"])
+def test_against_refits_without_each_unit(held_out):
+    number = {"rows": np.arange(N), "groups": np.arange(N) // 3, "folds": np.arange(N) % 4}[
+        held_out
+    ]
+    model = KernelRegressor(KERNEL, mu=MU, cv=number if held_out == "folds" else None)
+    model.fit(X, NUMBERS, groups=number if held_out == "groups" else None)
+    found = EffectDisplay.compute(model, "feature 2", values=VALUES)
+    units = [np.flatnonzero(number == k) for k in np.unique(number)]
+    check(found, lambda rest: kernel_without(rest, NUMBERS), units)
+
+
+def test_of_a_stack_with_trees_by_the_folds_of_these():
+    y = np.where(X[:, 0] > 0, 9.0, NUMBERS)
+    model = stacked_regressor([KernelRegressor(KERNEL, mu=MU), TREE]).fit(X, y)
+    one, other = model.members_
+    assert min(one.weight, other.weight) > 0.1
+
+    def refit(rest):
+        f, tree = kernel_without(rest, y), clone(TREE).fit(X[rest], y[rest])
+        return lambda new: one.weight * f(new) + other.weight * tree.predict(new)
+
+    check(EffectDisplay.compute(model, "feature 2", values=VALUES), refit, list(other.units))
+
+
+def test_of_a_transformed_target_in_its_units():
+    model = TabularRegressor([KernelRegressor(KERNEL, mu=MU)], target="log", preprocess=None)
+    y = np.log(NUMBERS)
+    residuals = model.fit(X, NUMBERS).fitted_.on_scale.loo.residuals
+    found = EffectDisplay.compute(model, "feature 2", values=VALUES)
+    units = np.arange(N)[:, None]
+    smeared = np.exp(residuals).mean()
+    check(found, lambda rest: kernel_without(rest, y), units, lambda f: np.exp(f) * smeared)
+
+
+@pytest.mark.parametrize("calibration", ["sigmoid", None])
+def test_of_classes_the_probability_or_the_output(calibration):
+    model = KernelClassifier(KERNEL, mu=MU, calibration=calibration).fit(X, CLASSES)
+    y, units = np.where(CLASSES == "yes", 1.0, -1.0), np.arange(N)[:, None]
+    on_scale = model.calibrator_.probability if calibration else lambda f: f
+    found = EffectDisplay.compute(model, "feature 2", values=VALUES)
+    check(found, lambda rest: kernel_without(rest, y), units, on_scale)
+    assert found.mean_of == f"{'probability of' if calibration else 'output for'} yes"
+    other = EffectDisplay.compute(model, "feature 2", values=VALUES, target="no")
+    np.testing.assert_allclose(other.mean, (1.0 if calibration else 0.0) - found.mean)
+    np.testing.assert_allclose(other.standard_error, found.standard_error)
+
+
+def test_weights_are_those_of_the_mean():
+    weight = np.append(np.linspace(1, 2, N - 1), 0.0)
+    model = KernelRegressor(KERNEL, mu=MU).fit(X, NUMBERS, weight)
+    changed = np.column_stack([X[:, 0], np.zeros(N)])
+    found = EffectDisplay.compute(model, "feature 2", values=[0.0])
+    assert found.mean[0] == pytest.approx(np.average(model.predict(changed), weights=weight))
+    assert found.n_samples == N - 1
+
+
+def test_each_repetition_of_folds_would_count_anew():
+    model = KernelRegressor(KERNEL, mu=MU, cv="2x3").fit(X, NUMBERS)
+    found = EffectDisplay.compute(model, "feature 2", values=VALUES)
+    units = model.units_.only(np.arange(3))
+    check(found, lambda rest: kernel_without(rest, NUMBERS), list(units))
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("size", [0.5, 2, None]),
+        ("ward", ["A3", None]),
+        ("admitted", [pd.Timestamp("2024-02-27 12:00"), pd.Timestamp("2024-03-01")]),
+    ],
+)
+def test_of_a_column_as_the_table_has_it(column, values):
+    """Also of a model that no longer has its table, and of a pipeline."""
+    model = TabularClassifier([KernelClassifier(KERNEL, mu=MU)]).fit(TABLE, CLASSES)
+    machine = KernelClassifier(KERNEL, mu=MU)
+    pipeline = make_pipeline(TablePreprocessor(), machine).fit(TABLE, CLASSES)
+    expected = [model.predict_proba(TABLE.assign(**{column: one}))[:, 1].mean() for one in values]
+    for one in (model, pickle.loads(pickle.dumps(model)), pipeline):
+        found = EffectDisplay.compute(one, column, values=values)
+        np.testing.assert_allclose(found.mean, expected, rtol=1e-9)
+        assert found.column == column
+
+
+def test_usual_values_are_those_of_the_table():
+    model = TabularRegressor([KernelRegressor(KERNEL, mu=MU)]).fit(TABLE, NUMBERS)
+
+    def usual(column, n):
+        return EffectDisplay.compute(model, column, n_values=n).values
+
+    sizes = TABLE["size"].dropna()
+    np.testing.assert_array_equal(usual("size", 99), np.unique(sizes))
+    quantiles = np.quantile(sizes, [1 / 6, 1 / 2, 5 / 6], method="inverted_cdf")
+    np.testing.assert_array_equal(usual("size", 3), quantiles)
+    days = TABLE["admitted"].drop_duplicates().sort_values()
+    np.testing.assert_array_equal(usual("admitted", 20), days.to_numpy())
+    counts = TABLE["ward"].value_counts()
+    assert usual("ward", 20).tolist() == sorted(counts.index)
+    assert usual("ward", 1).tolist() == [counts.index[0]]
+
+
+def test_sparse_samples():
+    rows = np.maximum(X, 0.0)
+    found, dense = (
+        EffectDisplay.compute(KernelRegressor(KERNEL, mu=MU).fit(one, NUMBERS), "feature 1")
+        for one in (sparse.csr_array(rows), rows)
+    )
+    np.testing.assert_array_equal(found.values, dense.values)
+    np.testing.assert_allclose(found.mean, dense.mean)
+    np.testing.assert_allclose(found.standard_error, dense.standard_error)
+
+
+def test_features_of_other_steps_are_named_so():
+    model = make_pipeline(StandardScaler(), KernelRegressor(mu=MU)).fit(X, NUMBERS)
+    assert EffectDisplay.compute(model, "feature 1").column == "feature 1, as prepared"
+
+
+def test_few_rows_of_many():
+    model = KernelRegressor(KERNEL, mu=MU).fit(X, NUMBERS)
+    few, others = (
+        EffectDisplay.compute(model, "feature 1", n_samples=9, random_state=k) for k in range(2)
+    )
+    assert few.n_samples == 9
+    assert not np.allclose(few.mean, others.mean)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"column": "word"}, "Unknown column 'word' .did you mean 'ward'?"),
+        ({"column": "ward", "values": ["A4"]}, "No row of the fit has 'A4' in column 'ward'"),
+        ({"column": "size", "values": ["big"]}, "column 'size' is a column of numbers"),
+        ({"column": "size", "target": "maybe"}, "target must be one of no, yes"),
+        ({"column": "size", "n_values": 0}, "n_values must be a positive integer"),
+    ],
+)
+def test_what_there_is_not(options, message):
+    model = TabularClassifier([KernelClassifier(KERNEL, mu=MU)]).fit(TABLE, CLASSES)
+    with pytest.raises(ValueError, match=message):
+        EffectDisplay.compute(model, **options)
+
+
+@pytest.mark.slow
+def test_of_several_one_has_to_be_named():
+    kinds = np.array(["a", "b", "c"])[np.arange(N) % 3]
+    model = KernelClassifier(KERNEL, mu=MU).fit(X, kinds)
+    with pytest.raises(ValueError, match="target must be one of a, b, c, got None"):
+        EffectDisplay.compute(model, "feature 1")
+    each = [EffectDisplay.compute(model, "feature 1", target=one).mean for one in "abc"]
+    np.testing.assert_allclose(np.sum(each, axis=0), 1.0)
+    model = KernelRegressor(KERNEL, mu=MU).fit(X, np.column_stack([NUMBERS, -NUMBERS]))
+    each = [EffectDisplay.compute(model, "feature 1", target=one) for one in range(2)]
+    np.testing.assert_allclose(each[0].mean, -each[1].mean)
+    assert each[1].mean_of == "prediction of target 1"
+
+
+def test_kernel_matrices_and_rows_in_blocks():
+    model = KernelRegressor("precomputed", mu=MU).fit(KERNEL(X, X), NUMBERS)
+    with pytest.raises(ValueError, match="has no columns"):
+        EffectDisplay.compute(model, "feature 1")
+    model = KernelRegressor(KERNEL, mu=MU, n_landmarks=5).fit(ArrayBlocks(X), NUMBERS)
+    with pytest.raises(ValueError, match="rows in blocks does not keep them"):
+        EffectDisplay.compute(model, "feature 1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("column", TABLE)
+def test_drawing(column, tmp_path):
+    model = TabularRegressor([KernelRegressor(KERNEL, mu=MU)])
+    model.fit(TABLE, pd.Series(NUMBERS, name="$days$"))
+    shown = EffectDisplay.from_estimator(model, column)
+    labels = {shown.ax_.get_xlabel(), shown.ax_.get_ylabel()}
+    assert labels == {column, "mean prediction of $days$"}
+    ticks = [label.get_text() for label in shown.ax_.get_yticklabels()]
+    assert (ticks == shown.values.tolist()) == (column == "ward")
+    shown.figure_.savefig(tmp_path / "picture.svg")
