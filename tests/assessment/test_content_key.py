@@ -145,7 +145,7 @@ def test_fitting_does_not_count():
 
 
 CODE = """
-import sys; sys.path.insert(0, sys.argv[1])
+import sys; sys.path[:0] = sys.argv[1:]
 from test_content_key import THINGS, key
 print(*(key(make()) for name, make in THINGS.items() if name not in ("lambda", "other lambda")))
 """
@@ -157,7 +157,7 @@ def test_keys_are_the_same_in_every_process(monkeypatch):
     folder = os.path.dirname(__file__)
     seed = "1" if os.environ.get("PYTHONHASHSEED") == "0" else "0"
     other = subprocess.run(
-        [sys.executable, "-c", CODE, folder],
+        [sys.executable, "-c", CODE, folder, os.path.dirname(folder)],
         env={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
         text=True,

@@ -96,7 +96,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path
     assert written == {"m.skops", "r.html", "t.csv", "t.parquet"}
     saved = load_model(tmp_path / "m.skops")
     machine = saved.model
-    assert machine.landmarks_.shape == (20, machine.n_features_in_)
+    assert machine.landmarks_.shape == (20, machine.fitted_.n_features)
     assert machine.loo_.n_samples == saved.metadata["n_rows"] == N
     assert saved.model.preprocessor_.ranges_["a"] == [large["a"].min(), large["a"].max()]
     predicted = looms("predict", "m.skops", name)

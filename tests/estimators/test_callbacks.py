@@ -168,7 +168,7 @@ def test_progress_bar(capsys):
         callback.ProgressBar()
     )
     model.fit(X, Y > 0)
-    assert "stacked_classifier" in capsys.readouterr().out
+    assert "TabularClassifier" in capsys.readouterr().out
 
 
 def test_within_a_pipeline():

@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold
 from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelRegressor
+from looms.fitted._without_units import outputs_without
 from looms.folds import GapKFold
 from looms.kernels import ARD, RBF
 from looms.selection._stack import stacking_weights
@@ -307,11 +308,11 @@ def test_evaluations_of_numbers_almost_without_noise_have_no_shortcuts(noise, th
 @pytest.mark.slow
 def test_intervals_are_of_the_stacks_without_each_fold():
     model = machine("numbers", combine="stack").fit(X, Y)
-    residuals, _, blocks = evaluated(model)._models_without_rows(X, "x")
-    F = np.concatenate([f for _, f in blocks])
+    models = evaluated(model)._models_without("predict_interval")
+    F = np.concatenate([f for _, f in outputs_without(models, X)])
     outputs = model.evaluate(nested=False)._nested.held_out.outputs
     assert_allclose(F[range(len(X)), range(len(X))], outputs, rtol=1e-8)
-    assert_allclose(residuals, Y - outputs)
+    assert_allclose(models.residuals, Y - outputs)
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ class TestBesideKernels:
         assert model.candidate_weights_[-1] > 0
         nested = model.evaluate()._nested
         for one in nested.models:  # which have fewer rows than trees are from
-            assert (len(one.candidates_), one.choice_units_.n_units) == (4, 3)
+            assert (len(one.candidates), one.choice_units.n_units) == (4, 3)
         model.save(tmp_path / "model.looms")
         loaded = looms.load(tmp_path / "model.looms")
         assert (loaded.predict(NEW) == model.predict(NEW)).all()

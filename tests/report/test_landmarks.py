@@ -86,7 +86,9 @@ def test_pictures_of_many_samples_are_no_larger_than_of_few():
 def test_more_landmarks_that_would_help_are_told(with_rows):
     model = copy(with_rows[0])
     assert "More landmarks would help" not in {c["title"] for c in cautions(model)}
-    model.selection_ = replace(model.selection_, gain_of_landmarks=0.123)
+    tuning = replace(model.selection_, gain_of_landmarks=0.123)
+    selection = replace(model.fitted_.selection, tuning=tuning)
+    model.fitted_ = replace(model.fitted_, selection=selection)
     (told,) = (c for c in cautions(model) if c["title"] == "More landmarks would help")
     assert "up to 30, lowered the criterion by 12.3%" in told["text"]
     assert "n_landmarks=60" in told["text"]

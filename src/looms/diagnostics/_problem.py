@@ -114,7 +114,8 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
             "estimator with the parameters that it selected."
         )
-    value: Fitted | None = getattr(fitted, "fitted_", None)
+    value = getattr(fitted, "fitted_", None)  # which means other things elsewhere
+    value = value if isinstance(value, Fitted) else None
     closed, by = (None, "") if value is None else (value.closed or value, by_kernels(value))
     estimator = frozen(fitted) if closed is None else GivenMembers.of(closed)
     given: dict[str, Any] = {"estimator": estimator, "by_kernels": by}

@@ -57,7 +57,6 @@ def _tables_anew(estimator: Any, fitted: Fitted) -> Nested:
         recipe.set_params(preprocess=clone(fitted.columns).set_params(kinds=kinds))
     rows = replace(fitted.rows, X=fitted.table)
     outer, models = _tuned_in_outer_folds(estimator, recipe, fitted, rows)
-    models = [replace(model, in_folds=None, selection=None) for model in models]
     train, y, outcome = rows.train, rows.y, rows.outcome
     of_fit = fitted.held_out_predicted
     predicted = np.empty((len(train), *of_fit.y.shape[1:]))

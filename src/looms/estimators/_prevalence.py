@@ -17,6 +17,7 @@ from looms._typing import AnyArray, Array
 from looms.calibration._coupling import adjust_prevalence
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._known_targets import KnownTargets
+from looms.fitted._fitted import Fitted
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
@@ -118,7 +119,7 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
         if given is not None:
             return _shares("training_prevalence", given, self.classes_, None)
         fitted = getattr(parts_of(self.classifier).last, "fitted_", None)
-        if fitted is None:
+        if not isinstance(fitted, Fitted):
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "record the shares of the classes that its probabilities refer to."

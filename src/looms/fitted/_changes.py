@@ -40,10 +40,10 @@ def remove_rows(model: Fitted, rows: Any) -> Fitted:
 
 def _subset(model: Fitted, rest: AnyArray, X: Matrix) -> Rows:
     """Some rows of the fit, without the table that they came from."""
-    rows, clusters = model.rows, model.units.clusters
+    rows, groups = model.rows, np.unique(model.units.clusters[rest], return_inverse=True)[1]
     numbers = None if rows.numbers is None else rows.numbers[rest]
     data = X, rows.targets[rest], rows.weight[rest], rows.weight[rest], rows.weight[rest]
-    return Rows(*data, clusters[rest], rows.outcome, numbers)
+    return Rows(*data, groups, rows.outcome, numbers)
 
 
 def add_rows(
