@@ -23,7 +23,7 @@ from looms.estimators._encoding import (
     is_positive_first,
 )
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._model import Model, fitted_part
+from looms.estimators._model import Model, fits_or_stays, fitted_part
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
 from looms.estimators._warnings import (
     warn_of_missed_precision,
@@ -65,6 +65,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
     )
 
     @with_callbacks  # type: ignore[untyped-decorator]
+    @fits_or_stays
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune the hyper-parameters that are not given, and fit the model.
 

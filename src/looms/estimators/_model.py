@@ -7,6 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import wraps
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -97,6 +98,27 @@ def leading_part(name: str, doc: str) -> Any:
         return getattr(model.fitted_.leading, name)
 
     return property(value, doc=doc)
+
+
+_NAMES = "n_features_in_", "feature_names_in_", "_target"
+
+
+def fits_or_stays(fit: Any) -> Any:
+    """A method `fit` that leaves a model as it was if it fails, with the names of its features."""
+
+    @wraps(fit)
+    def fitted(model: Model, *arguments: Any, **options: Any) -> Any:
+        before = {name: vars(model)[name] for name in (*_NAMES, "fitted_") if name in vars(model)}
+        try:
+            return fit(model, *arguments, **options)
+        except BaseException:
+            if vars(model).get("fitted_") is before.get("fitted_"):
+                for name in _NAMES:
+                    model.__dict__.pop(name, None)
+                model.__dict__.update(before)
+            raise
+
+    return fitted
 
 
 class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]

@@ -15,7 +15,7 @@ from looms.dask._blocks import blocks_and_arrays
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._model import Model
+from looms.estimators._model import Model, fits_or_stays
 from looms.estimators._targets import check_numbers, plain_targets
 from looms.estimators._warnings import warn_of_order, warn_of_search
 from looms.fitted._outcome import Numbers
@@ -32,6 +32,7 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
     """Base class of the regressors."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
+    @fits_or_stays
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune the hyper-parameters that are not given, and fit the model.
 

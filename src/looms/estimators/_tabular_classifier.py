@@ -12,6 +12,7 @@ from looms._typing import Array, Matrix
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._classifier import Classifier
 from looms.estimators._kernel_classifier import KernelClassifier
+from looms.estimators._model import fits_or_stays
 from looms.estimators._tabular import Tabular
 from looms.estimators._trees import BoostedTreesClassifier
 
@@ -161,6 +162,7 @@ class TabularClassifier(Classifier, Tabular):
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
+    @fits_or_stays
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Prepare the columns, tune the candidates, and combine them.
 

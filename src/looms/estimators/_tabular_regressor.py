@@ -18,6 +18,7 @@ from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import unfitted
 from looms.estimators._kernel_regressor import KernelRegressor
+from looms.estimators._model import fits_or_stays
 from looms.estimators._one_kernel import model_of_folds
 from looms.estimators._regressor import Regressor
 from looms.estimators._selecting import cost_on, remedies_of_time
@@ -161,6 +162,7 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
+    @fits_or_stays
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Prepare the columns, select a transform of the target, tune and combine the candidates.
 
