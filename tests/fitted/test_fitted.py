@@ -52,7 +52,8 @@ def test_parts_of_a_model_with_more_or_fewer_rows_agree(name, fitted, tmp_path):
         else:
             assert_array_equal(values, expected)
         assert len(other.evaluate(nested=False).predictions.y) == len(expected)
-        other.save(tmp_path / "m.skops")
+        if name != "stack":  # files hold no trees of scikit-learn
+            other.save(tmp_path / "m.skops")
     assert_allclose(less.loo_.outputs, model.loo_.outputs, atol=1e-8)
 
 
