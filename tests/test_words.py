@@ -34,7 +34,7 @@ PLAIN = {
 }
 #: Where these words are what everybody says.
 ADMITTED = (
-    r"(?:support(?: |-)vector|kernel|feature|virtual) machines?",
+    r"(?:support(?: |-)vector|kernel|feature|virtual|boosting) machines?",
     r"machine(?: |-)(?:learning|precision)",
     r"machines : ",  # a name in the code
     r"The choice is not settled",  # a caution, by its title

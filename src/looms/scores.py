@@ -60,7 +60,8 @@ class Scores(Mapping[str, float]):
     """Scores of held-out predictions: a mapping from their names to their values.
 
     A model's ``evaluate`` returns them. As in scikit-learn, scores are better when greater, losses
-    and errors when smaller.
+    and errors when smaller. They hold the models without each unit, for intervals and sets, which
+    in closed form are n² numbers; pickles and files do not.
 
     Attributes
     ----------

@@ -247,7 +247,7 @@ def test_closed_forms_after_a_pickle():
 def test_blocks_of_new_rows(monkeypatch):
     model = Intervals(LinearRegression()).fit(X, ONE)
     whole = model.predict_interval(X_NEW)
-    monkeypatch.setattr("looms.estimators._intervals._NUMBERS", 2 * N)
+    monkeypatch.setattr("looms.fitted._without_units._NUMBERS", 2 * N)
     assert_array_equal(model.predict_interval(X_NEW), whole)
 
 

@@ -49,8 +49,8 @@ def _tables_anew(estimator: Any, fitted: Fitted) -> Nested:
     recipe = clone(fitted.recipe)
     if fitted.table is None:
         raise ValueError(
-            "Nested evaluation repeats the fit, but a copied or saved model may not hold the "
-            "training rows: call evaluate() before, or use evaluate(nested=False)."
+            "Nested evaluation repeats the fit, but a pickled or saved model does not hold the "
+            "training rows: call evaluate() before saving, or use evaluate(nested=False)."
         )
     if isinstance(fitted.columns, TablePreprocessor):  # cells decide on it one by one
         kinds = fitted.columns.kinds_

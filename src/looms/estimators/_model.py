@@ -305,8 +305,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     models = models_without(self.fitted_, scores._nested)
                 scores = replace(scores, _without=models)
                 self._keep("nested" if again else "fit", scores)
-        # The model keeps its models, of n² numbers; what users keep has none.
-        return judged(replace(scores, _without=None), scorers, getattr(self, "classes_", None))
+        return judged(scores, scorers, getattr(self, "classes_", None))
 
     def report(
         self,
