@@ -10,9 +10,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_flag
-from looms._classes import class_indices, class_targets
 from looms._typing import AnyArray, Array
-from looms.calibration._calibrators import Calibrator, calibration_function, class_probabilities
+from looms.calibration._calibrators import Calibrator, calibration_function
 from looms.conformal._jackknife import required_rank
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
@@ -118,9 +117,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         warn_of_search(fitted.selection, fitted.rows.targets)
         warn_of_missed_precision(self.threshold, fitted.loss)
         if self._tunes:
-            outcome = fitted.outcome
-            assert isinstance(outcome, Classes)
-            warn_of_one_class(outcome, fitted.held_out, fitted.rule.threshold)
+            warn_of_one_class(fitted.outcome, fitted.held_out, fitted.rule)
 
     @lazy_for_dask
     def decision_function(self, X: Any) -> Array:
@@ -140,7 +137,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
             of the coupled probabilities of the pairs. If no output has the probability of the
             threshold, this is 2¹⁰ times the largest held-out output, out of reach.
         """
-        return self._outputs(X) - self.threshold_
+        outputs = self._outputs(X)
+        return self.fitted_.outcome.decision(outputs, self.fitted_.rule)
 
     @lazy_for_dask
     def predict(self, X: Any) -> AnyArray:
@@ -159,8 +157,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         y : ndarray of shape (n_samples,)
             Members of ``classes_``.
         """
-        decision = self.decision_function(X)
-        return np.asarray(self.classes_[class_indices(decision)])
+        outputs = self._outputs(X)
+        return np.asarray(self.classes_[self.fitted_.outcome.indices(outputs, self.fitted_.rule)])
 
     def predict_set(
         self, X: Any, confidence_level: float = 0.9, class_conditional: bool = False
@@ -240,7 +238,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         """ValueError for a coverage that the rows of the fit cannot give."""
         check_flag("class_conditional", class_conditional)
         rows = self.fitted_.rows
-        labels = class_indices(rows.own(rows.targets))
+        labels = rows.outcome.codes(rows.own(rows.targets))
         if not class_conditional:
             required_rank(confidence_level, len(labels))
             return
@@ -297,9 +295,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         the decisions, which are those for a population with such classes, but probabilities are
         those of the classes as they are in the samples.
         """
-        outputs, calibrator = self._outputs(X), self.calibrator_
-        assert calibrator is not None
-        return class_probabilities(calibrator, outputs)
+        outputs = self._outputs(X)
+        return self.fitted_.outcome.probabilities(outputs, self.fitted_.rule)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazy_for_dask
@@ -343,7 +340,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
                 f"y has {unknown}, which are not classes of this model: {list(number)}. Fit a "
                 "model to all rows."
             )
-        return class_targets(np.array([number[label] for label in y.tolist()]), len(number))
+        return self.fitted_.outcome.coded(np.array([number[label] for label in y.tolist()]))
 
     def _weights_of_classes(self, fitted: Fitted) -> dict[str, Any]:
         factors = weight_factors(fitted)

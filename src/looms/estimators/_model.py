@@ -285,7 +285,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     models = models_without(self.fitted_, scores._nested)
                 scores = replace(scores, _without=models)
                 self._scores["nested" if again else "fit"] = scores
-        return judged(scores, scorers, getattr(self, "classes_", None))
+        return judged(scores, scorers, self.fitted_.outcome)
 
     def report(
         self,
@@ -819,7 +819,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         held_out = HeldOut(rows.own(fitted.held_out_predicted.y), predicted, rows.own(rows.weight))
         rules = [model.rule for model in models] if outcome.decides else None
         tie = max(model.tie for model in (fitted, *models))
-        return Nested.of_folds(train, outer, held_out, rules, models, tie, own_residuals=residuals)
+        made = rules, models, tie
+        return Nested.of_folds(train, outer, held_out, outcome, *made, own_residuals=residuals)
 
 
 def check_parameters(model: Model) -> None:

@@ -11,7 +11,6 @@ from joblib import Parallel
 from sklearn.base import clone
 
 from looms._checks import check_count, check_flag, check_known
-from looms._classes import class_indices
 from looms._memory import GIVEN, GRID, SEARCH
 from looms._typing import Array, Matrix
 from looms._words import one_line
@@ -290,7 +289,7 @@ def criterion_weight(search: Search, rows: Rows) -> Array:
     given, same = search.class_weight, "same"
     if not rows.outcome.decides or (isinstance(given, str) and given == same):
         return rows.selection_weight
-    labels, classes = class_indices(rows.targets), np.unique(rows.y)
+    labels, classes = rows.outcome.codes(rows.targets), rows.outcome.classes
     name = "class_weight of the search"
     return rows.weight * class_weights(given, labels, classes, rows.weight, name, same)
 

@@ -176,7 +176,7 @@ def chosen_in_rounds(recipe: Any, fitted: Fitted, rows: Rows) -> Nested:
     X, y = training_rows(rows.X, rows.train, fitted.pairwise), rows.own(rows.targets)
     check_memory(len(rows.train), GRID)
     warn_of_time(_ROUNDS * fitted.seconds, n_jobs=1)
-    rounds = Rounds(y, units, classes=rows.outcome.decides)
+    rounds = Rounds(y, units, rows.outcome)
     for one in recipe._candidates_for(X):
         problem = problem_of(one, rows, X, **_options(recipe, rows, units))
         assert isinstance(problem.candidate, LeastSquares)  # which alone has grids

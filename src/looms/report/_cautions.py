@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from looms._classes import class_indices
 from looms._scores import SCORES
 from looms._words import count
 from looms.assessment._result import ScoreEstimate
@@ -184,7 +183,7 @@ def _leaking_columns(model: Model) -> list[LeakingColumn]:
     if model.table is None:
         return []
     mask, y = model.has_weight, model.held_out.y
-    codes = class_indices(y[mask]) if model.classification else y[mask]
+    codes = model.codes[mask] if model.classification else y[mask]
     X = model.table if mask.all() else model.table[mask]
     return leaking_columns(model.sources, model.gaps, X, codes, model.classification)
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looms._classes import class_indices, written_labels
+from looms._classes import written_labels
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
@@ -252,15 +252,15 @@ class Model:
         verb = "chosen" if self.shares is None else "weighted"
         return f"candidates were tuned anew without each {each}, and {verb} on the other folds"
 
+    @cached_property
+    def codes(self) -> AnyArray:
+        """(n_samples,) index of the class of each sample; zeros of numbers."""
+        return self.fitted.outcome.codes(self.held_out.y)
+
     @property
     def unbiased_by(self) -> str:
         """What gives scores that are not optimistic: subject and verb; empty if nothing does."""
-        codes = (
-            class_indices(self.held_out.y)
-            if self.classification
-            else np.zeros(len(self.has_weight), dtype=int)
-        )
-        sizes = units_of_classes(codes, self.units.clusters, self.has_weight)
+        sizes = units_of_classes(self.codes, self.units.clusters, self.has_weight)
         if min(sizes) < LEAST_OUTER_FOLDS:
             return ""
         again = self.rows is not None and not self.fitted.tuned_before and self._has_outer_folds
@@ -410,7 +410,7 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     rng = np.random.RandomState(random_state)
     if not model.classification:
         return np.sort(rng.choice(weighted, size, replace=False))
-    labels = class_indices(model.held_out.y)[weighted]
+    labels = model.codes[weighted]
     chosen = []
     for label in np.unique(labels):
         members = weighted[labels == label]
