@@ -115,6 +115,11 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             "estimator with the parameters that it selected."
         )
     value: Fitted | None = getattr(fitted, "fitted_", None)
+    if value is not None and not value.outcome.labeled:
+        raise ValueError(
+            "Deviance and error rate are of classes without order: give y.astype(str). "
+            "looms.diagnostics.case_deletion has the influence of each row on any model of looms."
+        )
     closed, by = (None, "") if value is None else (value.closed or value, by_kernels(value))
     estimator = frozen(fitted) if closed is None else GivenMembers.of(closed)
     given: dict[str, Any] = {"estimator": estimator, "by_kernels": by}

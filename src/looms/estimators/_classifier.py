@@ -24,6 +24,7 @@ from looms.estimators._encoding import (
 from looms.estimators._known_targets import KnownTargets
 from looms.estimators._model import Model, of_fitted
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
+from looms.estimators._targets import order_of
 from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
@@ -32,6 +33,7 @@ from looms.estimators._warnings import (
 )
 from looms.fitted._changes import weight_factors
 from looms.fitted._fitted import Fitted
+from looms.fitted._ordered import OrderedClasses
 from looms.fitted._outcome import Classes
 from looms.fitted._rows import Rows
 from looms.fitted._without_units import sets
@@ -96,19 +98,27 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         """
         self._check_parameters()
         warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
+        order = order_of(y)
         X, y, weight = self._validated(X, y, sample_weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
-        self._set_fitted(self._fit_on(self._rows(X, y, weight, groups), watcher))
+        self._set_fitted(self._fit_on(self._rows(X, y, weight, groups, order), watcher))
         watcher.ends()
         self._warn_of_fit()
         return self
 
-    def _rows(self, X: Any, y: AnyArray, weight: Array, groups: Any) -> Rows:
+    def _rows(
+        self, X: Any, y: AnyArray, weight: Array, groups: Any, order: AnyArray | None = None
+    ) -> Rows:
         """Rows of a fit, with their classes; ValueError for unsuitable ones."""
-        classes, labels, targets = self._encoded(y, weight)
+        classes, labels, _ = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         first, weighted = is_positive_first(self.pos_label, classes), self.class_weight is not None
-        outcome = Classes(classes, self.threshold, self.calibration, weighted, first)
+        outcome: Classes | OrderedClasses
+        if order is None or len(classes) == 2:
+            outcome = Classes(classes, self.threshold, self.calibration, weighted, first)
+        else:
+            outcome = OrderedClasses.of(classes, order, self.calibration, weighted)
+        targets = outcome.coded(labels)
         return Rows(X, targets, weight, fit_weight, fit_weight, groups, outcome)
 
     def _warn_of_fit(self) -> None:
@@ -318,7 +328,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
     def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
         """Classes, index of each label, targets ±1; ValueError if unsuitable."""
         classes, labels, targets = encoded(y, weight)
-        if targets.ndim == 2 and self.threshold != 0.5:
+        if len(classes) > 2 and self.threshold != 0.5:
             raise ValueError(
                 f"threshold={self.threshold!r} needs two classes, but y has {len(classes)}: with "
                 "more, the largest output decides. Use threshold=0.5, and class_weight='balanced' "

@@ -10,12 +10,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from looms._classes import class_targets
 from looms._typing import AnyArray, Array
-from looms.calibration._calibrators import Calibrator, output_at
-from looms.calibration._softmax import OUT_OF_REACH, Softmax
-from looms.criteria._error_rates import balanced_error_rate
+from looms.calibration._softmax import OUT_OF_REACH
 from looms.estimators._targets import check_labels
-from looms.held_out import HeldOut
-from looms.threshold import find_threshold, threshold_rule
+from looms.threshold import threshold_rule
 
 
 def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
@@ -98,34 +95,6 @@ def check_threshold(threshold: Any, calibrated: bool) -> None:
             f"threshold={threshold!r} is a probability, but calibration=None gives none: use "
             "another calibration, or a rule such as 'balanced'."
         )
-
-
-def threshold_and_loss(
-    threshold: Any, calibrator: Calibrator | None, loo: HeldOut, positive_first: bool = False
-) -> tuple[float | Array, float]:
-    """Threshold of the outputs, and the loss of its rule; of probabilities the balanced error rate.
-
-    Parameters
-    ----------
-    threshold : probability of the positive class above which it is predicted, or a rule.
-    calibrator : of the outputs; None for none: 0 is then where classes change. For several classes
-        with a softmax the threshold is (n_classes,) numbers; with another one the largest output
-        wins, and it is 0.
-    loo : outputs that the threshold is set by.
-    positive_first : whether the first of two classes is the positive one.
-    """
-    if not _is_probability(threshold):
-        if not positive_first:
-            return find_threshold(loo, threshold)
-        of_first, loss = find_threshold(HeldOut(-loo.y, -loo.outputs, loo.sample_weight), threshold)
-        return -of_first, loss
-    cut: float | Array = 0.0
-    if isinstance(calibrator, Softmax):
-        cut = calibrator.thresholds(loo.outputs[loo.sample_weight > 0])
-    elif calibrator is not None and loo.y.ndim == 1:
-        probability = 1.0 - threshold if positive_first else float(threshold)
-        cut = output_at(calibrator, loo.outputs, probability)
-    return cut, balanced_error_rate(*loo, threshold=cut)
 
 
 def decides_one_class(threshold: float | Array, outputs: Array) -> bool:

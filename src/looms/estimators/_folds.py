@@ -169,7 +169,7 @@ def _model_without(
     config: dict[str, Any],
     model: Any,
     rest: AnyArray,
-    data: tuple[Any, AnyArray, Array, AnyArray | None],
+    data: tuple[Any, Any, Array, AnyArray | None],
 ) -> Fitted:
     """The model, tuned anew on the rows ``rest``, with weights of these.
 

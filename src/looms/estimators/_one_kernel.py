@@ -98,10 +98,11 @@ class LeastSquares:
         return not as_kernel(self.kernel).pairwise
 
     def check(self, classes: bool) -> None:
-        """ValueError for a criterion of classes in a regression."""
+        """ValueError for a criterion of classes without order, if these are no such ``classes``."""
         if as_criterion(self.criterion).needs_labels > classes:
             raise ValueError(
-                f"Criterion {self.criterion!r} judges classes; for regression use 'press'."
+                f"Criterion {self.criterion!r} judges classes; for regression use 'press', as for "
+                "ordered classes."
             )
 
     def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
@@ -234,7 +235,12 @@ class SupportVectors:
         return DEVIANCE if self.search.criterion is None else self.search.criterion
 
     def check(self, classes: bool) -> None:
-        """ValueError for options of a search that do not suit."""
+        """ValueError for options of a search that do not suit, or ordered classes."""
+        if not classes:
+            raise ValueError(
+                f"loss={self.loss!r} is for classes without order: use loss='squared', or give "
+                "y.astype(str)."
+            )
         score_of(self.criterion)
         given, plain = self.search.get_params(), Search().get_params()
         others = [name for name in _OF_GRADIENTS if given[name] != plain[name]]

@@ -57,6 +57,8 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> tuple[Selectio
     X = training_rows(rows.X, rows.train, any(kernel.pairwise for kernel in model._kernels()))
     candidates, units = model._candidates_for(X), rows.units(model.cv)
     kernels = _with_kernels(candidates)
+    for candidate in kernels:
+        candidate_of(candidate).check(rows.outcome.labeled)
     estimators = [candidate for candidate in candidates if candidate not in kernels]
     check_estimators(estimators, rows.outcome.decides, model._kernels())
     operations, n_arrays = cost_on(model, X)

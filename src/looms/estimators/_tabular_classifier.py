@@ -13,6 +13,7 @@ from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._classifier import Classifier
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._tabular import Tabular
+from looms.estimators._targets import order_of
 from looms.estimators._trees import BoostedTreesClassifier
 
 
@@ -192,7 +193,8 @@ class TabularClassifier(Classifier, Tabular):
         matrix, labels, weight = self._validated(matrix, np.asarray(y), options["sample_weight"])
         given = None if sample_weight is None else weight
         watcher = CallbackWatcher(self, matrix, labels, given)
-        fitted = self._fit_on(self._rows(matrix, labels, weight, options["groups"]), watcher)
+        rows = self._rows(matrix, labels, weight, options["groups"], order_of(y))
+        fitted = self._fit_on(rows, watcher)
         self._set_table(fitted, columns, table, y, time.perf_counter() - began)
         watcher.ends()
         self._warn_of_fit()

@@ -77,6 +77,10 @@ class Outcome(ABC):
     def values(self, targets: Array) -> AnyArray:
         """Values of the target, as they were given, of the coded ``targets``."""
 
+    def passed(self, values: AnyArray) -> Any:
+        """Values as `fit` takes them, with what they alone do not tell."""
+        return values
+
     def coded(self, codes: AnyArray) -> Array:
         """Targets of indices of the classes."""
         raise NotImplementedError("These targets have no classes.")
