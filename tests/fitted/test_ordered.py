@@ -1,5 +1,7 @@
 """Ordered classes, against refits without the rows, other orders of the classes, and sigmoids."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,12 +10,15 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss
 from sklearn.model_selection import cross_val_score
+from typer.testing import CliRunner
 
-from looms import KernelClassifier, Search, TabularClassifier
+from looms import KernelClassifier, Search, TabularClassifier, assess, load
 from looms.calibration._sigmoid import fit_increasing_sigmoid
+from looms.cli._app import app
 from looms.fitted._ordered import OrderedClasses, fit_cumulative_sigmoid
 from looms.fitted._outcome import Classes
 from looms.held_out import HeldOut
+from looms.report import cautions, summary
 from looms.units import Units
 
 NAMES = ["poor", "fair", "good", "best"]  # which no sorting gives
@@ -243,3 +248,59 @@ def test_groups_weights_and_blocks_keep_the_order():
     )
     assert isinstance(model.fitted_.outcome, OrderedClasses)
     assert 0 < model.evaluate(nested=False)["quadratic_kappa"] < 1
+
+
+# Report, files and the command line ----------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_report_has_the_scores_of_ranks_and_classes_in_order(tmp_path):
+    model = clone(GIVEN).fit(X, Y)
+    scores, found = model.evaluate(), summary(model)
+    assert found["headline"]["key"] == "mean_rank_error"
+    assert found["headline"]["value"] == scores["mean_rank_error"]
+    rows = {row["key"]: (row["value"], row["baseline"]) for row in found["loo"]["scores"]}
+    assert rows == {name: (scores[name], scores.baselines[name]) for name in scores}
+    confusion = np.array(found["loo"]["confusion"]["counts"])
+    assert found["loo"]["confusion"]["labels"] == NAMES
+    assert_array_equal(confusion.sum(axis=1), np.bincount(RANKS))
+    assert np.trace(confusion) / 70 == pytest.approx(scores["accuracy"])
+    model.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "ean rank error" in page
+    assert "Reliability" in page
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    titles = [caution["title"] for caution in cautions(clone(GIVEN).fit(noise, Y))]
+    assert titles[0] == "May be no better than the baseline"
+
+
+@pytest.mark.slow
+def test_files_and_the_command_line_keep_the_order(tmp_path):
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = TabularClassifier(["linear", "rbf"]).fit(table, Y)
+    nested = model.evaluate()
+    model.save(tmp_path / "m.skops")
+    again = load(tmp_path / "m.skops")
+    assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    assert_array_equal(again.predict(table), model.predict(table))
+    assert dict(again.evaluate()) == dict(nested)
+    new, ranks, labels = drawn(40, 6)
+    rows = pd.DataFrame(new, columns=["a", "b", "c"])
+    rows.assign(grade=labels.astype(str)).to_csv(tmp_path / "new.csv", index=False)
+    predict = ["predict", f"{tmp_path}/m.skops", f"{tmp_path}/new.csv", "-o", f"{tmp_path}/p.csv"]
+    assert CliRunner().invoke(app, predict).exit_code == 0
+    written = pd.read_csv(tmp_path / "p.csv")
+    assert_array_equal(written["prediction"], model.predict(rows))
+    p = in_order(model.predict_proba(rows), model)
+    columns = [f"probability_{name}" for name in NAMES]
+    assert_allclose(written[columns], p, atol=1e-5)
+    score = ["score", f"{tmp_path}/m.skops", f"{tmp_path}/new.csv", "--json"]
+    shown = json.loads(CliRunner().invoke(app, score).stdout)["scores"]
+    expected = scores_of(ranks, ranks_of(model.predict(rows)), p)
+    assert {name: one["value"] for name, one in shown.items()} == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_an_assessment_has_the_cuts():
+    result = assess(clone(GIVEN), X, Y, n_splits=3)
+    assert "threshold[poor|fair]" in result.splits[0].chosen

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from looms._typing import Array
@@ -149,12 +148,8 @@ def chosen_by(model: Any, fitted: Any) -> dict[str, Value]:
         values = {"kernel": kernel_name(fitted.kernel)}
         values |= {h.name: h.value for h in fitted.kernel_.hyperparameters}
         values["mu"] = float(fitted.mu_)
-    if is_classifier(fitted):
-        if np.ndim(fitted.threshold_) == 0:
-            return values | {"threshold": float(fitted.threshold_)}
-        of_classes = zip(fitted.classes_.tolist(), fitted.threshold_.tolist(), strict=True)
-        values |= {f"threshold[{label}]": value for label, value in of_classes}
-    return values
+    value: Fitted = fitted.fitted_
+    return values | value.outcome.thresholds(value.rule)
 
 
 def _plain(value: Any) -> Value:

@@ -124,10 +124,11 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
     def _warn_of_fit(self) -> None:
         """Warnings of a search, of a precision that was not reached, and of one class for all."""
         fitted = self.fitted_
+        outcome: Any = fitted.outcome
         warn_of_search(fitted.selection, fitted.rows.targets)
         warn_of_missed_precision(self.threshold, fitted.loss)
         if self._tunes:
-            warn_of_one_class(fitted.outcome, fitted.held_out, fitted.rule)
+            warn_of_one_class(outcome, fitted.held_out, fitted.rule)
 
     @lazy_for_dask
     def decision_function(self, X: Any) -> Array:

@@ -25,6 +25,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms._words import listed
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.fitted._fitted import Selected
+from looms.fitted._ordered import OrderedClasses
 from looms.fitted._outcome import Classes
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Normalized, Ranked, Weighted
@@ -420,21 +421,21 @@ def told_of_time(
         _TIME_IS_TOLD.reset(token)
 
 
-def settings_for_rare_classes(outcome: Classes, n_classes: int) -> list[str]:
+def settings_for_rare_classes(outcome: Classes | OrderedClasses, n_classes: int) -> list[str]:
     """Settings that allow for classes of unequal size; none if the model has one of them."""
     if outcome.weighted or outcome.threshold != 0.5:
         return []
     return [*["threshold='balanced'"] * (n_classes == 2), "class_weight='balanced'"]
 
 
-def remedies_for_rare_classes(outcome: Classes, n_classes: int) -> list[str]:
+def remedies_for_rare_classes(outcome: Classes | OrderedClasses, n_classes: int) -> list[str]:
     """Settings to try when a class is seldom predicted: another threshold if one was set."""
     if outcome.threshold != 0.5:
         return ["another threshold"]
     return settings_for_rare_classes(outcome, n_classes)
 
 
-def warn_of_one_class(outcome: Any, held_out: HeldOut, rule: Rule) -> None:
+def warn_of_one_class(outcome: Classes | OrderedClasses, held_out: HeldOut, rule: Rule) -> None:
     """OneClassWarning if one class is predicted for all samples when they are held out."""
     classes = outcome.classes
     taken = np.unique(outcome.indices(held_out.outputs, rule)[held_out.sample_weight > 0])

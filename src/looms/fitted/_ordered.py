@@ -124,8 +124,8 @@ class OrderedDecisions(Decisions):
     ranked : (n,) mean over rounds of the ranked probability score, or None.
     """
 
-    shares: Array = None  # type: ignore[assignment]
-    ranked: Array | None = None
+    shares: Array
+    ranked: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +142,7 @@ class OrderedClasses(Outcome):
 
     stratified = decides = True
     labeled = False
+    headline = "mean_rank_error"
     threshold = 0.5
     positive_first = False
     labels: AnyArray
@@ -166,14 +167,14 @@ class OrderedClasses(Outcome):
         return self.labels
 
     @property
-    def by_rank(self) -> AnyArray:
-        """(k,) index of the class of each rank."""
+    def in_order(self) -> AnyArray:
+        """(k,) indices of the classes by rank."""
         return np.argsort(self.ranks)
 
     def passed(self, values: AnyArray) -> Any:
         import pandas as pd
 
-        return pd.Categorical(values, self.labels[self.by_rank], ordered=True)
+        return pd.Categorical(values, self.labels[self.in_order], ordered=True)
 
     def values(self, targets: Array) -> AnyArray:
         return np.asarray(self.labels[self.codes(targets)])
@@ -182,7 +183,7 @@ class OrderedClasses(Outcome):
         return np.asarray(self.ranks[codes], dtype=np.float64)
 
     def codes(self, targets: Array) -> AnyArray:
-        return np.asarray(self.by_rank[targets.astype(int)])
+        return np.asarray(self.in_order[targets.astype(int)])
 
     def factors(self, targets: Array, weight: Array, rest: AnyArray) -> Array:
         return class_factors(targets.astype(int), weight, rest)
@@ -223,12 +224,17 @@ class OrderedClasses(Outcome):
         cuts = np.concatenate([[-np.inf], between, [np.inf]])
         return np.asarray(cuts[np.searchsorted(known, np.arange(1, len(self.ranks)))])
 
+    def thresholds(self, rule: Rule) -> dict[str, float]:
+        names = self.labels[self.in_order].tolist()
+        cuts = zip(names, names[1:], np.asarray(rule.threshold).tolist(), strict=False)
+        return {f"threshold[{lower}|{upper}]": cut for lower, upper, cut in cuts}
+
     def margins(self, outputs: Array) -> Array:
         """Distance of the output from each rank, below zero."""
         return np.asarray(-np.abs(outputs - self.ranks))
 
     def indices(self, outputs: Array, rule: Rule) -> AnyArray:
-        return np.asarray(self.by_rank[np.searchsorted(np.asarray(rule.threshold), outputs)])
+        return np.asarray(self.in_order[np.searchsorted(np.asarray(rule.threshold), outputs)])
 
     def decision(self, outputs: Array, rule: Rule) -> Array:
         """How far the output is inside of the cuts about each class."""
@@ -254,7 +260,7 @@ class OrderedClasses(Outcome):
         ranked = None
         if made.probabilities is not None:
             known = (one.probabilities for one in rounds if one.probabilities is not None)
-            up_to = np.cumsum(np.concatenate([*known])[:, self.by_rank], axis=1)
+            up_to = np.cumsum(np.concatenate([*known])[:, self.in_order], axis=1)
             excess = up_to - (targets[rows, None] <= np.arange(len(self.ranks)))
             ranked = np.zeros(len(targets))
             np.add.at(ranked, rows, (excess**2).sum(axis=1) / count)
@@ -271,7 +277,7 @@ class OrderedClasses(Outcome):
     ) -> ValuesAndErrors:
         assert isinstance(decisions, OrderedDecisions)
         more = decisions.ranked, decisions.losses
-        return ordered_scores(y, decisions.shares[:, self.by_rank], weight, groups, *more)
+        return ordered_scores(y, decisions.shares[:, self.in_order], weight, groups, *more)
 
     def baselines(self, y: Array, weight: Array) -> dict[str, float]:
         return ordered_baselines(y, weight)

@@ -53,6 +53,8 @@ class Outcome(ABC):
     decides: ClassVar[bool]
     #: True if targets are ±1, which some criteria and losses need.
     labeled: ClassVar[bool]
+    #: Key of the score that stands for the others.
+    headline: ClassVar[str]
     #: Kind of the calibrator of probabilities; None without.
     calibration: Any = None
 
@@ -70,6 +72,11 @@ class Outcome(ABC):
     def classes(self) -> AnyArray:
         """The classes; none of numbers."""
         return np.empty(0)
+
+    @property
+    def in_order(self) -> AnyArray:
+        """(k,) indices of the classes in the order in which they are shown."""
+        return np.arange(len(self.classes))
 
     # Targets ----------------------------------------------------------------------------
 
@@ -133,6 +140,10 @@ class Outcome(ABC):
     def stacking_weights(self, y: Array, outputs: Array, weight: Array) -> Array:
         """(n_models,) weights of a stack, as of `looms.selection._stack.stacking_weights`."""
         return stacking_weights(y, outputs, weight, labeled=False)
+
+    def thresholds(self, rule: Rule) -> dict[str, float]:
+        """Thresholds of the outputs by name; none of numbers."""
+        return {}
 
     def margins(self, outputs: Array) -> Array:
         """(..., k) how typical outputs in columns, (..., t), are of each class."""
@@ -208,6 +219,7 @@ class Classes(Outcome):
     """
 
     stratified = decides = labeled = True
+    headline = "balanced_accuracy"
     labels: AnyArray
     threshold: Any = 0.5
     calibration: Any = "sigmoid"
@@ -287,6 +299,12 @@ class Classes(Outcome):
     def stacking_weights(self, y: Array, outputs: Array, weight: Array) -> Array:
         return stacking_weights(y, outputs, weight, labeled=self.calibration is not None)
 
+    def thresholds(self, rule: Rule) -> dict[str, float]:
+        if np.ndim(rule.threshold) == 0:
+            return {"threshold": float(rule.threshold)}
+        of_classes = zip(self.labels.tolist(), np.asarray(rule.threshold).tolist(), strict=True)
+        return {f"threshold[{label}]": value for label, value in of_classes}
+
     def margins(self, outputs: Array) -> Array:
         return class_margins(outputs)
 
@@ -339,6 +357,7 @@ class Numbers(Outcome):
     """
 
     stratified = decides = labeled = False
+    headline = "rmse"
     transform: str = "none"
     errors: dict[str, float] = field(default_factory=dict)
 

@@ -5,6 +5,7 @@ A model that is not fitted has no state to check.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.fitted._fitted import Fitted
-from looms.fitted._outcome import Classes
+from looms.fitted._ordered import CumulativeSigmoid, OrderedClasses
+from looms.fitted._outcome import Classes, Numbers
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.lssvm.fit import KernelMember, LandmarkMember, Member
@@ -102,10 +104,12 @@ def fitted(fitted: Any) -> None:
         units, outputs = fitted.blocks_scored_in
         proper = len(units.clusters) == m and outputs.shape == (m, *rows.targets.shape[1:])
         require(proper and outputs.dtype == np.float64, "blocks_scored_in is of other rows")
-    if isinstance(rows.outcome, Classes):
-        _decides(fitted)
-    else:
-        require(rows.outcome.transform in TARGET_TRANSFORMS, "transform is not known")
+    _OUTCOMES[type(rows.outcome)](fitted)
+
+
+def _transforms(fitted: Any) -> None:
+    """Check the transform of numbers."""
+    require(fitted.outcome.transform in TARGET_TRANSFORMS, "transform is not known")
 
 
 def _decides(fitted: Any) -> None:
@@ -121,6 +125,31 @@ def _decides(fitted: Any) -> None:
     proper = rule.calibrator is None or isinstance(rule.calibrator, _CALIBRATORS)
     require(proper, "calibrator is not a calibrator")
     numbers(rule, "threshold")
+
+
+def _orders(fitted: Any) -> None:
+    """Check ranks, cuts and calibrator of ordered classes."""
+    n, n_classes, rule = len(fitted.rows.weight), _classes(fitted.outcome), fitted.rule
+    ranks = places(fitted.outcome, "ranks", n_classes, n_classes)
+    require(np.array_equal(np.sort(ranks), np.arange(n_classes)), "ranks are not of the classes")
+    targets = numbers(fitted.rows, "targets", n)
+    require(bool(np.isin(targets, ranks).all()), "targets are no ranks")
+    cuts = numbers(rule, "threshold", n_classes - 1)
+    require(bool((np.diff(cuts) >= 0).all()), "threshold falls")
+    if rule.calibrator is None:
+        return
+    proper = isinstance(rule.calibrator, CumulativeSigmoid)
+    require(proper, "calibrator is not of ordered classes")
+    require(bool(numbers(rule.calibrator, "slope") >= 0), "slope is negative")
+    constants = numbers(rule.calibrator, "constants", n_classes - 1)
+    require(bool((np.diff(constants) > 0).all()), "constants do not rise")
+
+
+_OUTCOMES: dict[type, Callable[[Any], None]] = {
+    Classes: _decides,
+    Numbers: _transforms,
+    OrderedClasses: _orders,
+}
 
 
 def _choices(fitted: Any, nested: Any) -> None:
@@ -179,7 +208,7 @@ def _kernel_member(fitted: Any, member: KernelMember, n: int) -> None:
 def model(model: Any) -> None:
     """Check that scores are of the rows fitted, and columns those of the members."""
     fitted = model.fitted_
-    require(isinstance(fitted.outcome, Classes) == is_classifier(model), "the outcome is another")
+    require(fitted.outcome.decides == is_classifier(model), "the outcome is another")
     n_features = model.n_features_in_
     if fitted.columns is not None:
         require(n_features == fitted.columns.n_features_in_, "columns are of another table")
@@ -249,7 +278,18 @@ def units(units: Any) -> None:
 
 def decisions(made: Any) -> None:
     outputs = numbers(made, "outputs", *(None for _ in np.shape(made.outputs)))
-    n, n_classes = len(outputs), outputs.shape[1] if outputs.ndim == 2 else 2
+    _decided(made, len(outputs), outputs.shape[1] if outputs.ndim == 2 else 2)
+
+
+def ordered_decisions(made: Any) -> None:
+    n, n_classes = numbers(made, "shares", None, None).shape
+    numbers(made, "outputs", n)
+    _decided(made, n, n_classes)
+    if made.probabilities is not None:
+        numbers(made, "ranked", n)
+
+
+def _decided(made: Any, n: int, n_classes: int) -> None:
     places(made, "predicted", n_classes, n)
     numbers(made, "wrong", n)
     if made.probabilities is not None:

@@ -100,6 +100,9 @@ def _check(operator: Any) -> None:
     fitted = operator.raw_operator
     check_is_fitted(fitted)
     name, n = type(fitted).__name__, fitted.n_features_in_
+    outcome = fitted.fitted_.outcome
+    if outcome.decides and not outcome.labeled:
+        raise ValueError(f"{name} of ordered classes has no ONNX form.")
     check_columns(getattr(fitted, "preprocessor_", None))
     if len(operator.inputs) > 1:
         raise ValueError(

@@ -22,6 +22,7 @@ from looms.estimators._in_pipelines import kernel_model, parts_of
 from looms.estimators._model import scores_of
 from looms.estimators._one_kernel import candidate_of, has_kernel
 from looms.fitted._fitted import Fitted
+from looms.fitted._ordered import OrderedClasses
 from looms.fitted._outcome import Classes, Numbers
 from looms.fitted._rows import LEAST_OUTER_FOLDS, units_of_classes
 from looms.fitted._scores import held_out_scores
@@ -287,9 +288,9 @@ class Model:
         return threshold_rule("balanced" if isinstance(given, Real) else given)
 
     @property
-    def classes_of_fit(self) -> Classes:
+    def classes_of_fit(self) -> Classes | OrderedClasses:
         """The outcome, of a classifier."""
-        assert isinstance(self.fitted.outcome, Classes)
+        assert isinstance(self.fitted.outcome, Classes | OrderedClasses)
         return self.fitted.outcome
 
     @property
@@ -311,6 +312,9 @@ class Model:
         points = self.tuning is None or all(on_grid)
         if self.candidates and points and not self.n_choice_folds:
             return CandidateLoss(str(self.criterion))
+        if not self.fitted.outcome.labeled:
+            key = self.fitted.outcome.headline
+            return CandidateLoss(SCORES[key].name, key)
         given, rule = self.classes_of_fit.threshold, self.rule
         if isinstance(rule, BalancedError):
             return CandidateLoss("balanced error rate", "balanced_accuracy", rule)
@@ -377,11 +381,12 @@ def relevances(model: Model) -> Array | None:
 def residual_sizes(model: Model) -> Array:
     """Size of the leave-one-out residual, (n_samples,); the norm for several targets.
 
-    For classes it is [1 − t f]₊, by how much the output falls short of the label: an output beyond
-    ±1 on the right side does not count. NaN for a sample of weight zero, which is not left out.
+    For labels ±1 it is [1 − t f]₊, by how much the output falls short of the label: an output
+    beyond on the right side does not count. NaN for a sample of weight zero, which is not left out.
     """
     loo = model.held_out
-    sizes = np.maximum(loo.y * loo.residuals, 0) if model.classification else np.abs(loo.residuals)
+    labeled = model.fitted.outcome.labeled
+    sizes = np.maximum(loo.y * loo.residuals, 0) if labeled else np.abs(loo.residuals)
     sizes = sizes if sizes.ndim == 1 else np.linalg.norm(sizes, axis=1)
     return np.where(model.has_weight, sizes, np.nan)
 

@@ -133,14 +133,16 @@ def held_out(model: Model) -> dict[str, Any]:
     confusion = None
     if model.classification and len(model.classes) <= MOST_CONFUSED:
         mask, weight = model.has_weight, model.held_out.sample_weight
+        order = model.fitted.outcome.in_order.tolist()
         weighted = bool(np.ptp(weight[mask]) > 0)
         counts = confusion_matrix(
             model.codes,
             predicted_labels(model),
-            labels=range(len(model.classes)),
+            labels=order,
             sample_weight=weight if weighted else mask.astype(int),
         )
-        confusion = {"labels": model.classes, "counts": counts.tolist(), "weighted": weighted}
+        labels = [model.classes[k] for k in order]
+        confusion = {"labels": labels, "counts": counts.tolist(), "weighted": weighted}
     return {
         "scores": scores,
         "confusion": confusion,
@@ -191,7 +193,7 @@ def headline_key(model: Model) -> str:
     """Key of the score on top."""
     if judged_by_risk(model):
         return "log_loss"
-    return "balanced_accuracy" if model.classification else "rmse"
+    return model.fitted.outcome.headline
 
 
 def scores_in_order(model: Model) -> ValuesAndErrors:
