@@ -117,7 +117,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     value: Fitted | None = getattr(fitted, "fitted_", None)
     if value is not None and not value.outcome.labeled:
         raise ValueError(
-            "Deviance and error rate are of classes without order: give y.astype(str). "
+            "Deviance and error rate are of classes without order: fit it to y.astype(str). "
             "looms.diagnostics.case_deletion has the influence of each row on any model of looms."
         )
     closed, by = (None, "") if value is None else (value.closed or value, by_kernels(value))

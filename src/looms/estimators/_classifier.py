@@ -77,7 +77,9 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
             dask collections too), a memory map or `looms.blocks.RowBlocks`: only the landmarks are
             kept.
         y : array-like of shape (n_samples,)
-            Class of each sample.
+            Class of each sample. Three classes or more of an ordered type of pandas,
+            ``CategoricalDtype(ordered=True)``, are fitted by their ranks; ``y.astype(str)`` has no
+            order.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights, in the fit and in the criterion; only their ratios count.
             A sample of weight zero takes no part in either but still gets an output in
@@ -144,7 +146,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive for ``classes_[1]``; for more, one column per class, less its
-            threshold: the largest wins. With a hinge loss those of several classes are logarithms
+            threshold: the largest wins. Of ordered classes it is how far the output is inside of
+            the two cuts about the class. With a hinge loss those of several classes are logarithms
             of the coupled probabilities of the pairs. If no output has the probability of the
             threshold, this is 2¹⁰ times the largest held-out output, out of reach.
         """
@@ -156,7 +159,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         """Class of each sample, by the decision values.
 
         With ``threshold=0.5`` it is the class of the largest `predict_proba`. Only another
-        threshold or ``class_weight`` makes them differ.
+        threshold or ``class_weight`` makes them differ. Of ordered classes it is by cuts of the
+        output, those with the smallest held-out distance of ranks, whatever the probabilities.
 
         Parameters
         ----------
@@ -209,7 +213,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         -----
         The models are those of `evaluate`; call it first. Each was trained without a sample, its
         group, or, if scores are nested, the fold that it was selected without. The margin of a
-        class is its output less the largest of the others, whatever the threshold. If training and
+        class is its output less the largest of the others, whatever the threshold; of ordered
+        classes minus the distance of the output from its rank. If training and
         new samples are exchangeable, and everything but the coefficients (kernel and its values,
         regularization, weights) was fixed beforehand, the class of a new sample is in its set with
         a probability of at least 2 c − 1 for a confidence level of c, mostly about c; with
@@ -295,7 +300,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         p : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; rows sum to one. With more than two classes, the softmax
             of the outputs if ``calibration="sigmoid"``, otherwise one-against-rest probabilities
-            divided by their sum.
+            divided by their sum. Of ordered classes, proportional odds: a sigmoid of the output
+            for each cut, all with one slope.
 
         Notes
         -----

@@ -216,8 +216,10 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Scores of held-out predictions, with standard errors.
 
         For classes "accuracy", "balanced_accuracy" (the mean over classes of the recall), "roc_auc"
-        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". As in scikit-learn,
-        scores are better when greater, losses and errors when smaller.
+        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2"; for ordered classes
+        "accuracy", "mean_rank_error", "quadratic_kappa" and, with probabilities,
+        "ranked_probability" (the sum over cuts of squared errors) and "log_loss". As in
+        scikit-learn, scores are better when greater, losses and errors when smaller.
 
         Parameters
         ----------

@@ -163,7 +163,9 @@ class TabularClassifier(Classifier, Tabular):
             pyarrow.Table is taken as a data frame. With ``preprocess=None`` also what
             `KernelClassifier` takes.
         y : array-like of shape (n_samples,)
-            Class of each row.
+            Class of each row. Three classes or more of an ordered type of pandas,
+            ``CategoricalDtype(ordered=True)``, are fitted by their ranks, and candidates are
+            stacked by squared errors of these; ``y.astype(str)`` has no order.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; only their ratios count. A row of weight zero takes no part.
         groups : array-like of shape (n_samples,), default=None
