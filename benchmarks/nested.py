@@ -20,6 +20,7 @@ from itertools import product
 import numpy as np
 from _report import seconds, write_table
 
+from looms.fitted._outcome import Classes
 from looms.lssvm.refit import refit_loo
 from looms.selection._nested import Rounds
 from looms.selection._objective import Objective
@@ -45,7 +46,7 @@ def candidates_of(n: int, held_out: str, number: int) -> Candidates:
 def chosen_from(candidates: Candidates) -> Rounds:
     """The choice among the candidates in every round."""
     objective, _ = candidates[0]
-    rounds = Rounds(objective.y, objective.units, classes=True)
+    rounds = Rounds(objective.y, objective.units, Classes(np.arange(2)))
     for candidate in candidates:
         rounds.evaluate(*candidate)
     return rounds

@@ -20,7 +20,8 @@ from sklearn.metrics import roc_auc_score
 from looms._classes import rounding
 from looms.criteria import mean_class_error
 from looms.criteria._error_rates import balanced_error_rate
-from looms.selection._decisions import Decided, Decisions
+from looms.fitted._outcome import Classes
+from looms.selection._decisions import Decided, Decisions, Rule
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._nested import Rounds
 from looms.selection._objective import Objective
@@ -49,9 +50,8 @@ def figures(
 ) -> tuple[float, ...]:
     folds, Y, weight = list(np.arange(len(y))[:, None]), y[:, None], np.ones(len(y))
     area, _ = pair_auc(Y, pooled[:, None], folds, pairs, outputs, weight)
-    decided = Decided.of(
-        np.ravel(pairs), np.concatenate(outputs)[:, 0], 0.0, None, rounding(len(y))
-    )
+    rule = Rule(0.0, None, rounding(len(y)))
+    decided = Decided.of(np.ravel(pairs), np.concatenate(outputs)[:, 0], rule)
     labels = (y > 0).astype(int)
     wrong = Decisions.of([decided], labels).wrong
     return (
@@ -83,7 +83,7 @@ def of_draw(n: int, share: float, seed: int) -> list[tuple[float, ...]]:
     """Figures of each ridge, of the machine chosen, and nested."""
     objective = Objective(*noise(n, share, seed), kernel="rbf", criterion="press")
     given = [of_machine(objective, point(objective, 0.0, ridge)) for ridge in RIDGES]
-    rounds = Rounds(objective.y, objective.units, classes=True)
+    rounds = Rounds(objective.y, objective.units, Classes(np.arange(2)))
     points = [rounds.evaluate(objective, point(objective, *place)) for place in GRID]
     tuned = of_machine(objective, min(points, key=lambda one: one.value).theta)
     return [*given, tuned, of_choice(objective, rounds)]

@@ -55,6 +55,7 @@ X = RNG.normal(size=(N, 2))
 SIGNAL = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * RNG.normal(size=N)
 NUMBERS = np.exp(SIGNAL)
 CLASSES = np.where(SIGNAL > 0, "yes", "no")
+GRADES = pd.Series(pd.qcut(SIGNAL, 3, labels=["low", "middle", "high"]))
 GROUPS = np.arange(N) // 3
 NEW = RNG.normal(size=(4, 2))
 
@@ -63,13 +64,17 @@ NEW = RNG.normal(size=(4, 2))
 
 @dataclass(frozen=True)
 class Machine:
-    """Estimators for classes and for numbers, the rows they take, and how to tell them."""
+    """Estimators for classes and for numbers, the rows they take, and how to tell them.
+
+    ``ordered`` classes are the target instead of two, if they are given.
+    """
 
     classifier: Callable[..., Any] | None
     regressor: Callable[..., Any] | None
     rows: Callable[[np.ndarray], Any] = np.asarray
     is_it: Callable[[Any], bool] = lambda model: True
     command: tuple[str, ...] | None = ()
+    ordered: Any = None
 
 
 def least_squares(kernel: Any = "rbf", method: str = "gradient", **fixed: Any) -> list[Any]:
@@ -131,6 +136,7 @@ def stacked(model: Any) -> bool:
 STACK = "linear", RBF(0.5, gamma_bounds="fixed")
 OF_BOTH = "-c", "linear", "-c", "rbf"
 WITH_SKLEARN = "stack with an estimator of scikit-learn"
+ORDERED = "ordered classes"
 LANDMARKS = {"n_landmarks": 8}
 ON_LANDMARKS = "-c", "rbf", "--n-landmarks", "8"
 TABULAR = several(*STACK, kinds=(TabularClassifier, TabularRegressor))
@@ -174,6 +180,7 @@ MACHINES = {
     ),
     "data frame of classes": Machine(TABULAR[0], None, frame, stacked, OF_BOTH),
     "data frame of numbers": Machine(None, TABULAR[1], frame, stacked, OF_BOTH),
+    ORDERED: Machine(several(*STACK)[0], None, is_it=stacked, command=None, ordered=GRADES),
 }
 
 
@@ -190,12 +197,19 @@ def kind_of(name: str) -> str:
     return "numbers" if MACHINES[name].classifier is None else "classes"
 
 
+def targets_of(name: str, kind: str) -> Any:
+    ordered = MACHINES[name].ordered
+    if ordered is not None:
+        return ordered
+    return CLASSES if kind == "classes" else NUMBERS
+
+
 @cache
 def fitted(name: str, kind: str | None = None, groups: bool = False, **options: Any) -> Any:
     """A machine, fitted once for all tests, which only read it."""
     kind = kind or kind_of(name)
     model = estimator_of(name, kind, **options)
-    y = CLASSES if kind == "classes" else NUMBERS
+    y = targets_of(name, kind)
     more = {"groups": GROUPS} if groups else {}
     model.fit(MACHINES[name].rows(X), y, **more)
     assert MACHINES[name].is_it(model), "another model was fitted"
@@ -273,7 +287,8 @@ def scaled(name: str) -> None:
 
 
 def sets(name: str) -> None:
-    assert evaluated(fitted(name, "classes")).predict_set(new_rows(name), 0.8).shape == (4, 2)
+    model = evaluated(fitted(name, "classes"))
+    assert model.predict_set(new_rows(name), 0.8).shape == (4, len(model.classes_))
 
 
 def deletion(name: str) -> None:
@@ -300,7 +315,7 @@ def removal(name: str) -> None:
 
 
 def addition(name: str) -> None:
-    y = CLASSES if kind_of(name) == "classes" else NUMBERS
+    y = targets_of(name, kind_of(name))
     if name == "kernel matrix":
         rows = RBF(0.5)(NEW, np.vstack([X, NEW]))
     else:
@@ -458,6 +473,10 @@ NO_MEANING = {
         for name in FOR_CLASSES
         for use, why in OF_NUMBERS.items()
     },
+    (ORDERED, "criterion"): "the others are for labels ±1, and ranks are numbers",
+    (ORDERED, "threshold"): "there is one between any two ranks",
+    (ORDERED, "AUC"): "errors are distances of ranks",
+    (ORDERED, "command line"): "labels in a file have no order",
     (SVM, "gradient"): "its outputs are not smooth in C and the kernel",
     ("grid", "gradient"): "it is the other search",
     **dict.fromkeys(

@@ -28,6 +28,7 @@ from looms._scores import (
 )
 from looms.calibration._calibrators import class_probabilities
 from looms.criteria import mean_class_error
+from looms.fitted._outcome import Classes
 from looms.folds import GapKFold
 from looms.lssvm import solve
 from looms.scores import held_out_decisions
@@ -359,7 +360,8 @@ def test_outputs_that_differ_by_rounding_are_ties(cv, log10_mu):
     units = Units.of_numbers(np.arange(60) % (cv or 60))
     machine = solve(K, y, 10.0**log10_mu)
     rule = Rule(0.0, None, rounding(60))
-    _, (area, deviations) = held_out_decisions(machine, units, np.ones(60), rule, y.shape)
+    options = np.ones(60), rule, y.shape, Classes(np.arange(2))
+    _, (area, deviations) = held_out_decisions(machine, units, *options)
     assert area == pytest.approx(0.5, abs=1e-12)
     assert_allclose(deviations, 0.0, atol=1e-12)
 

@@ -19,6 +19,7 @@ from looms._threads import _is_scipys, blas_threads, one_blas_thread, openmp_thr
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import left_out_fits
 from looms.estimators._estimator_member import EstimatorMember
+from looms.fitted._outcome import Numbers
 
 
 def pools(user_api="blas"):
@@ -284,7 +285,7 @@ def _candidate(model):
 
 
 def _in_blocks():
-    member = EstimatorMember(1.0, SingleRegressor(), None, ())
+    member = EstimatorMember(1.0, SingleRegressor(), Numbers(), ())
     member.outputs(ArrayBlocks(X, size=4, n_threads=2), X)
 
 

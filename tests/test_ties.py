@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 from looms import KernelClassifier
 from looms._scores import class_scores
 from looms.calibration._isotonic import fit_isotonic
+from looms.fitted._outcome import Classes
 from looms.kernels import Linear
 from looms.lssvm import solve
 from looms.lssvm.fit import Fit
@@ -130,7 +131,7 @@ def scores_in_order(X, y, folds, mu, order):
     K, t = np.exp(X @ X.T), 2.0 * y - 1
     machine, units = solve(K, t, mu), Units.of_numbers(folds)
     fit = Fit.of(machine, units, t, Linear())
-    options = np.ones(len(y)), Rule(0.0, None, fit.tie), t.shape
+    options = np.ones(len(y)), Rule(0.0, None, fit.tie), t.shape, Classes(np.arange(2))
     decisions, auc = held_out_decisions(machine, units, *options)
     held_out, back = fit.decided, np.argsort(order)
     p = fit_isotonic(held_out.outputs, t).probability(held_out.outputs)

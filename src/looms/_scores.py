@@ -39,6 +39,9 @@ SCORES = {
     "roc_auc": Shown("ROC AUC", unit=".3f"),
     "log_loss": Shown("log loss", smaller_is_better=True),
     "brier": Shown("Brier score", smaller_is_better=True),
+    "mean_rank_error": Shown("mean rank error", smaller_is_better=True),
+    "quadratic_kappa": Shown("quadratic kappa", unit=".3f"),
+    "ranked_probability": Shown("ranked probability score", smaller_is_better=True),
     "rmse": Shown("RMSE", smaller_is_better=True),
     "mae": Shown("MAE", smaller_is_better=True),
     "r2": Shown("R²", unit=".3f"),
@@ -159,6 +162,92 @@ def number_scores(
             r2,
             _error_of_sum(moved.mean(axis=1), weight, groups) if varies.any() else float("nan"),
         ),
+    }
+
+
+def ordered_scores(
+    ranks: Array,
+    shares: Array,
+    weight: Array,
+    groups: AnyArray | None = None,
+    ranked: Array | None = None,
+    losses: Array | None = None,
+) -> ValuesAndErrors:
+    r"""Scores of held-out predictions of ordered classes.
+
+    Parameters
+    ----------
+    ranks : (n,) from 0.
+    shares : (n, k) share of the decisions that give each rank.
+    weight, groups, losses : as for `class_scores`.
+    ranked : (n,) ranked probability scores, or None: the sum over ranks j < k - 1 of the squared
+        difference of the probability of a rank up to j, and 1 if it is up to j, else 0.
+
+    Returns
+    -------
+    scores : "accuracy"; "mean_rank_error", the mean distance of predicted from true ranks;
+        "quadratic_kappa", 1 − E(r − c)² / E(r − c')² with c' independent of r as c is distributed;
+        with probabilities "ranked_probability" and "log_loss".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = ordered_scores(np.array([0.0, 1, 2, 2]), np.eye(3)[[0, 1, 1, 2]], np.ones(4))
+    >>> scores["mean_rank_error"][0], round(scores["quadratic_kappa"][0], 3)
+    (0.25, 0.8)
+    """
+    places, own = np.arange(shares.shape[1]), (np.arange(len(ranks)), ranks.astype(int))
+    wrong, away = 1.0 - shares[own], np.abs(ranks[:, None] - places)
+    share = weight / weight.sum()
+    mean, square = shares @ places, shares @ places**2
+    moments = np.array([ranks, ranks**2, mean, square])
+    r, r2, c, c2 = means = moments @ share
+    squares = ((shares * away**2).sum(axis=1)) @ share
+    expected = r2 + c2 - 2 * r * c
+    scores = {
+        "accuracy": (
+            1.0 - float(np.average(wrong, weights=weight)),
+            error_of(wrong, [weight], groups),
+        ),
+        "mean_rank_error": mean_and_error((shares * away).sum(axis=1), weight, groups),
+        "quadratic_kappa": (float("nan"), float("nan")),
+    }
+    if expected > 0:
+        # Contributions to 1 − E(r − c)² / E(r − c')², to first order.
+        of_squares = (shares * away**2).sum(axis=1) - squares
+        of_expected = np.array([-2 * c, 1.0, -2 * r, 1.0]) @ (moments - means[:, None])
+        moved = share * (squares / expected * of_expected - of_squares) / expected
+        value = float(1.0 - squares / expected)
+        scores["quadratic_kappa"] = value, _error_of_sum(moved, weight, groups)
+    if ranked is not None:
+        scores["ranked_probability"] = mean_and_error(ranked, weight, groups)
+    if losses is not None:
+        scores["log_loss"] = mean_and_error(losses, weight, groups)
+    return scores
+
+
+def ordered_baselines(ranks: Array, weight: Array) -> dict[str, float]:
+    """The scores of `ordered_scores`, and "brier", of the shares of the classes alone.
+
+    The largest class for all rows, the median class ("mean_rank_error"), and the shares as
+    probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> baselines = ordered_baselines(np.array([0.0, 1, 2, 2]), np.ones(4))
+    >>> baselines["mean_rank_error"], baselines["ranked_probability"]
+    (0.75, 0.4375)
+    """
+    of_classes = class_baselines(ranks.astype(int), weight)
+    up_to = np.cumsum(np.bincount(ranks.astype(int), weights=weight))[:-1] / weight.sum()
+    return {
+        "accuracy": of_classes["accuracy"],
+        "mean_rank_error": number_baselines(ranks, weight)["mae"],
+        "quadratic_kappa": 0.0,
+        "ranked_probability": float(np.sum(up_to * (1.0 - up_to))),
+        "log_loss": of_classes["log_loss"],
+        "brier": of_classes["brier"],
     }
 
 

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 from looms import _html
-from looms._classes import class_indices
-from looms._scores import ValuesAndErrors, class_baselines, number_baselines, scale_of
+from looms._scores import ValuesAndErrors, scale_of
 from looms._typing import AnyArray, Array
 from looms._words import aligned, count, score_text
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import LeftOut
-from looms.selection._decisions import Decided, Decisions, Rule
-from looms.selection._fold_pairs import fold_pairs, pair_auc
+from looms.selection._decisions import Deciding, Decisions, Rule
 from looms.selection._nested import Nested
 from looms.units import Units, of_one_size
 
@@ -97,6 +95,7 @@ class Scores(Mapping[str, float]):
     predictions: HeldOut
     rows: AnyArray
     decisions: Decisions | None
+    _baselines: dict[str, float]
     #: Choices without each unit, where the models are not those of the closed forms.
     _nested: Nested | None
     n_passes: int = 1
@@ -135,12 +134,7 @@ class Scores(Mapping[str, float]):
         shares of the classes as probabilities; of the mean and, for "mae", of the median. Other
         scores than those of `evaluate` have none.
         """
-        y, _, weight = (each[self.rows] for each in self.predictions)
-        if self.decisions is None:
-            of_all = number_baselines(y, weight)
-        else:
-            of_all = class_baselines(class_indices(y), weight)
-        return {name: of_all[name] for name in self if name in of_all}
+        return {name: self._baselines[name] for name in self if name in self._baselines}
 
     def _table(self) -> tuple[str, list[list[str]]]:
         """Caption, and rows of cells, the headings first."""
@@ -184,24 +178,27 @@ def held_out_decisions(
     weight: Array,
     rule: Rule,
     shape: tuple[int, ...],
-) -> tuple[Decisions, tuple[float, Array]]:
+    outcome: Deciding,
+) -> tuple[Decisions, tuple[float, Array] | None]:
     """Decisions of a model on rows that it was not trained on, and the area under its ROC curve.
 
     Parameters
     ----------
-    left_out : models without any units, of targets ±1.
+    left_out : models without any units.
     units : rows that are held out. With one repetition, pairs of units with different classes are
-        held out, unless units are so large that as many pairs of rows meet within them.
+        held out for the area, unless units are so large that as many pairs of rows meet within.
     weight : (n,) weights for the area.
     rule : of the model.
     shape : (n,) or (n, t), of the targets as the threshold takes them.
+    outcome : of the targets.
 
     Returns
     -------
-    decisions, auc : as for `class_scores`; the area is a mean over passes over the rows.
+    decisions, auc : as for `class_scores`; the area is a mean over passes over the rows, and None
+        if the outcome has none.
     """
     Y, outputs, sets = left_out.y, left_out.outputs(units), list(units)
-    pairs = fold_pairs(Y, units.number[0]) if units.shape[0] == 1 else []
+    pairs = outcome.pairs(Y, units.number[0]) if units.shape[0] == 1 else []
     rows_of_pairs = [np.concatenate([sets[g], sets[h]]) for g, h in pairs]
     pair_outputs: list[Array] = [np.empty(0)] * len(pairs)
     for some, rows in of_one_size(rows_of_pairs, _PAIRS):
@@ -216,8 +213,7 @@ def held_out_decisions(
         rounds.append((alone, f[alone]))
     rows = np.concatenate([S for S, _ in rounds])
     f = np.concatenate([values for _, values in rounds]).reshape(len(rows), *shape[1:])
-    labels = class_indices(Y.reshape(shape))
-    decisions = Decisions.of([Decided.of(rows, f, rule)], labels)
+    decisions = outcome.decisions([outcome.decided(rows, f, rule)], Y.reshape(shape))
     areas = []
     for r, tested in units.passes:
         values = np.full(Y.shape, np.nan)
@@ -225,7 +221,10 @@ def held_out_decisions(
         members = zip(sets, units.repetition, np.isin(units.repetition, r), strict=True)
         own = [G[units.tested[k, G]] for G, k, member in members if member]
         of_pass = Y, values, own, pairs, pair_outputs, weight, rule.tie
-        areas.append(pair_auc(*of_pass, units.scored_together))
+        area_of_pass = outcome.area(*of_pass, units.scored_together)
+        if area_of_pass is None:
+            return decisions, None
+        areas.append(area_of_pass)
     known = [each for each in areas if np.isfinite(each[0])]
     if not known:
         return decisions, areas[0]
@@ -233,11 +232,16 @@ def held_out_decisions(
     return decisions, (area, np.mean([deviations for _, deviations in known], axis=0))
 
 
-def area_within(held_out: HeldOut, units: Units, tie: float | None = None) -> tuple[float, Array]:
-    """Area under the ROC curve, comparing rows of one fold; NaN if no classes meet in a fold.
+def decisions_within(
+    outcome: Deciding, held_out: HeldOut, units: Units, rule: Rule
+) -> tuple[Decisions, tuple[float, Array] | None]:
+    """Decisions on held-out outputs, and the area under the ROC curve that compares rows of one
+    fold; NaN if no classes meet in a fold.
 
     The units test each row once; single rows and groups are no folds.
     """
+    decided = outcome.decided(np.arange(len(held_out.y)), held_out.outputs, rule)
     y, f, weight = (targets_as_columns(each) for each in held_out)
     sets = units.tested_by if units.in_folds else []
-    return pair_auc(y, f, sets, [], [], weight[:, 0], tie, units.scored_together)
+    area = outcome.area(y, f, sets, [], [], weight[:, 0], rule.tie, units.scored_together)
+    return outcome.decisions([decided], held_out.y), area

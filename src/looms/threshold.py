@@ -372,7 +372,8 @@ def ordinal_thresholds(held_out: HeldOut) -> Array:
 
     Each threshold separates class j from those below it, as for two classes. Together these
     decisions minimize the mean distance between the assigned class and the true class, whatever
-    the distances between neighboring classes.
+    the distances between neighboring classes. Among equally good thresholds each is the one nearest
+    to the middle of its two classes.
 
     Parameters
     ----------
@@ -388,6 +389,9 @@ def ordinal_thresholds(held_out: HeldOut) -> Array:
     >>> ordinal_thresholds(HeldOut([0, 0, 1, 1, 2], [0.1, 0.3, 0.5, 1.1, 1.3])).round(3)
     array([0.4, 1.2])
     """
-    above = [np.where(held_out.y >= level, 1.0, -1.0) for level in np.unique(held_out.y)[1:]]
-    cuts = [find_threshold(HeldOut(y, *list(held_out)[1:]), Cost())[0] for y in above]
+    y, outputs, weight = held_out
+    levels, cuts = np.unique(y), []
+    for level, middle in zip(levels[1:], (levels[1:] + levels[:-1]) / 2, strict=True):
+        above = HeldOut(np.where(y >= level, 1.0, -1.0), outputs - middle, weight)
+        cuts.append(middle + find_threshold(above, Cost())[0])
     return np.sort(cuts)  # of equal losses they may cross

@@ -20,6 +20,7 @@ from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators._warnings import warn_of_one_class
 from looms.fitted._outcome import Classes
 from looms.kernels import RBF
+from looms.selection._decisions import Rule
 from looms.threshold import find_threshold
 
 N = 90
@@ -263,7 +264,7 @@ def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_class
     weighted = options.pop("class_weight", None) is not None
     outcome = Classes(np.arange(n_classes), weighted=weighted, **options)
     with pytest.warns(OneClassWarning) as caught:
-        warn_of_one_class(outcome, one_class, 9.0)
+        warn_of_one_class(outcome, one_class, Rule(9.0, None, 0.0))
     text = str(caught[0].message)
     assert text.endswith("or another kernel.") == (not weighted)
     assert ("another threshold" in text) == ("threshold" in options)

@@ -96,13 +96,13 @@ def test_of_a_transformed_target_in_its_units():
 
 
 @pytest.mark.parametrize("calibration", ["sigmoid", None])
-def test_of_classes_the_probability_or_the_output(calibration):
+def test_of_classes_the_probability_or_the_decision_value(calibration):
     model = KernelClassifier(KERNEL, mu=MU, calibration=calibration).fit(X, CLASSES)
     y, units = np.where(CLASSES == "yes", 1.0, -1.0), np.arange(N)[:, None]
     on_scale = model.calibrator_.probability if calibration else lambda f: f
     found = EffectDisplay.compute(model, "feature 2", values=VALUES)
     check(found, lambda rest: kernel_without(rest, y), units, on_scale)
-    assert found.mean_of == f"{'probability of' if calibration else 'output for'} yes"
+    assert found.mean_of == f"{'probability of' if calibration else 'decision value for'} yes"
     other = EffectDisplay.compute(model, "feature 2", values=VALUES, target="no")
     np.testing.assert_allclose(other.mean, (1.0 if calibration else 0.0) - found.mean)
     np.testing.assert_allclose(other.standard_error, found.standard_error)

@@ -73,7 +73,7 @@ def test_the_page_of_the_best_tells_how_candidates_were_compared(best):
 def test_a_stack_of_one_says_that_it_was_weighed(many, monkeypatch):
     monkeypatch.setattr("looms.estimators._selection.MOST_IN_FOLDS", 1 if many else 2000)
     monkeypatch.setattr(
-        "looms.estimators._selection.stacking_weights", lambda *of, **how: np.array([1.0, 0.0])
+        "looms.fitted._outcome.stacking_weights", lambda *of, **how: np.array([1.0, 0.0])
     )
     model = stacked_regressor(["linear", "rbf"]).fit(X, Y)
     taken, other = model.candidates_

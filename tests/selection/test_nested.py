@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 
 from looms import KernelRegressor, Search
+from looms.fitted._outcome import Classes
 from looms.kernels import RBF, Linear, Polynomial
 from looms.lssvm import solve
 from looms.lssvm.fit import Fit
@@ -63,7 +64,7 @@ def test_it_is_the_choice_made_anew_without_each_fold(
     candidates = list(candidates_of(KERNELS[kernels], y, criterion, options))
     objective = candidates[0][0]
     units = objective.units
-    choice = Rounds(y, units, classes=True)
+    choice = Rounds(y, units, Classes(np.arange(2)))
     values = [choice.evaluate(*candidate).value for candidate in candidates]
     points = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
     assert_allclose(values, [point.value for point in points], rtol=1e-10)
@@ -106,11 +107,11 @@ def test_it_is_the_choice_made_anew_without_each_fold(
 def test_candidates_that_cannot_be_evaluated_are_not_chosen():
     K = X @ X.T - 3.0 * np.eye(N)
     objective = Objective(K, LABELS, kernel="precomputed")
-    choice = Rounds(LABELS, objective.units, classes=True)
+    choice = Rounds(LABELS, objective.units, Classes(np.arange(2)))
     values = [choice.evaluate(objective, np.array([m])).value for m in (-20.0, 3.0, 5.0)]
     assert_array_equal(np.isfinite(values), [False, True, True])
     assert (choice.chosen > 0).all()
-    choice = Rounds(LABELS, objective.units, classes=True)
+    choice = Rounds(LABELS, objective.units, Classes(np.arange(2)))
     choice.evaluate(objective, np.array([-20.0]))
     with pytest.raises(ValueError, match="No candidate"):
         choice.nested(np.arange(N), np.ones(N), lambda *_: HeldOutLoss(0.0))
@@ -154,7 +155,7 @@ def test_a_scan_takes_the_least_of_all_points(kernels, cv, monkeypatch):
         best = min(theirs, key=lambda point: point.value)
         assert_allclose(fit.held_out, best.model.held_out, rtol=1e-9)
         if cv != "5x2":
-            others = Rounds(LABELS, objective.units, classes=True).scan(objective)
+            others = Rounds(LABELS, objective.units, Classes(np.arange(2))).scan(objective)
             least = min(others, key=lambda point: point.value)
             assert least.value == pytest.approx(tuning.value, rel=1e-9)
             assert_allclose(least.model.held_out, fit.held_out, rtol=1e-9)

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from looms._classes import class_indices
 from looms._typing import Array
 from looms.assessment._scoring import judges_order, score_all
-from looms.estimators._classifier import Classifier
 from looms.estimators._metrics import Scorer, StandIn, own_name, scorer_takes_weights
+from looms.fitted._fitted import Fitted
 from looms.fitted._scores import decided
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
@@ -104,15 +102,15 @@ def loo_scores(
     away from the class of the row, such as the average precision.
     """
     loo: HeldOut = getattr(fitted, "held_out_", fitted.loo_)
-    classes, threshold = getattr(fitted, "classes_", None), getattr(fitted, "threshold_", 0.0)
-    y, outputs, rows = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None]
-    if classes is not None:
-        y = classes[class_indices(loo.y)]
-        if isinstance(fitted, Classifier) and not fitted.fitted_.tuned:
-            # those that decide for the rows of the fit
-            outputs, train = outputs.copy(), fitted.fitted_.rows.train
-            outputs[train] = decided(fitted.fitted_, np.ones(len(train)))[0].outputs
-    stand_in = StandIn(outputs, classes, threshold)
+    value: Fitted = fitted.fitted_
+    y, outputs, rows, classes = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None], None
+    if value.outcome.decides:
+        classes, y = value.outcome.classes, value.outcome.values(loo.y)
+        if not value.tuned:  # those that decide for the rows of the fit
+            outputs, train = outputs.copy(), value.rows.train
+            outputs[train] = decided(value, np.ones(len(train)))[0].outputs
+        outputs = value.outcome.decision(outputs, value.rule)
+    stand_in = StandIn(outputs, classes)
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
         scores[name] = float("nan")
@@ -122,7 +120,8 @@ def loo_scores(
             elif own_name(scorer) == "roc_auc":
                 own = weight if scorer_takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own
-                scores[name] = decided(fitted.fitted_, own[fitted.fit_weight_ != 0])[1][0]
+                area = decided(value, own[value.rows.fit_weight != 0])[1]
+                scores[name] = float("nan") if area is None else area[0]
     return scores
 
 
@@ -149,12 +148,8 @@ def chosen_by(model: Any, fitted: Any) -> dict[str, Value]:
         values = {"kernel": kernel_name(fitted.kernel)}
         values |= {h.name: h.value for h in fitted.kernel_.hyperparameters}
         values["mu"] = float(fitted.mu_)
-    if is_classifier(fitted):
-        if np.ndim(fitted.threshold_) == 0:
-            return values | {"threshold": float(fitted.threshold_)}
-        of_classes = zip(fitted.classes_.tolist(), fitted.threshold_.tolist(), strict=True)
-        values |= {f"threshold[{label}]": value for label, value in of_classes}
-    return values
+    value: Fitted = fitted.fitted_
+    return values | value.outcome.thresholds(value.rule)
 
 
 def _plain(value: Any) -> Value:

@@ -37,6 +37,7 @@ from looms.estimators._in_pipelines import parts_of
 from looms.folds import group_numbers
 from looms.model_files import load_model
 from looms.report.model import model_of
+from looms.selection._decisions import Decided
 from looms.selection._fold_pairs import pair_auc
 from looms.tables import Columns, TablePreprocessor
 from looms.tables._cells import POINT, Marks, is_written, marks_of
@@ -373,6 +374,9 @@ class Predictions:
             return scores, number_baselines(given, weight)
         classes, predicted = text(self.saved.classes), text(self.predicted)
         truth = matched_labels(y, classes)
+        outcome = self.saved.last.fitted_.outcome
+        if not outcome.labeled:
+            return self._ordered_scores(outcome, truth, weight, groups)
         decision, losses = self.decision, None
         if decision.ndim == 2 and len(classes) == 2:
             decision = decision[:, 1] - decision[:, 0]
@@ -388,6 +392,24 @@ class Predictions:
             class_scores(labels, wrong, area, weight, groups, losses),
             class_baselines(labels, weight),
         )
+        return scores, {name: of_all[name] for name in scores}
+
+    def _ordered_scores(
+        self, outcome: Any, truth: AnyArray, weight: AnyArray, groups: AnyArray | None
+    ) -> tuple[ValuesAndErrors, dict[str, float]]:
+        classes = text(self.saved.classes)
+        code = {label: k for k, label in enumerate(classes.tolist())}
+        if unknown := sorted(set(truth.tolist()) - set(code)):
+            raise InputError(f"the target has {unknown}, which have no place in {[*code]}")
+        codes, predicted = (
+            np.array([code[label] for label in labels.tolist()])
+            for labels in (truth, text(self.predicted))
+        )
+        targets, shares = outcome.coded(codes), np.eye(len(classes))[predicted]
+        made = Decided(np.arange(len(codes)), targets, shares, self.probabilities)
+        decisions = outcome.decisions([made], targets)
+        scores = outcome.scores(targets, targets[None], weight, groups, decisions)
+        of_all = outcome.baselines(targets, weight)
         return scores, {name: of_all[name] for name in scores}
 
     def trained_on(self) -> Iterator[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from looms import diagnostics
 from looms._checks import check_share
-from looms._classes import class_indices, written_labels
+from looms._classes import written_labels
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count, score_text
@@ -222,7 +222,7 @@ def _fitted_subject(saved: Fitted, path: Path) -> Subject:
     model = saved.last
     fitted = model.fitted_
     rows = fitted.rows.train
-    y = written_labels(fitted.outcome.classes)[class_indices(fitted.loo.y)][rows]
+    y = written_labels(fitted.outcome.classes)[fitted.outcome.codes(fitted.loo.y)][rows]
     numbers, groups = saved.rows[rows], None
     if model.units_.grouped:  # labels are not in the file
         _, first, group = np.unique(

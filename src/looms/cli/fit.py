@@ -164,8 +164,7 @@ def fit(
                 write_report(report, facts)
             if metric:
                 scores = scores_of(saved.last)
-                classes = saved.classes if saved.is_classifier else None
-                of_metrics = judged(scores, scorers, classes)
+                of_metrics = judged(scores, scorers, saved.last.fitted_.outcome)
                 more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
             if json:
                 show_json(facts.summary | plain(more))

@@ -190,9 +190,10 @@ def score(
         if len(unknown) == len(set(truth)):
             why = f"the model knows {', '.join(classes)}, and none of the labels of the target"
             raise InputError(f"{source.file}: {why}, such as {unknown[0]}")
-        if unknown:
+        outcome = saved.last.fitted_.outcome
+        if unknown and outcome.labeled:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
-        labels = [*classes, *unknown]
+        labels = [*classes[outcome.in_order], *unknown]
     predictions, scores, baselines = scored(saved, table, source.file)
     n_rows = len(predictions.predicted)
     if json:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from looms._checks import label_array
-from looms._classes import class_indices
 from looms._optional import require
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
@@ -284,7 +283,7 @@ def case_deletion(
         )
     criterion = fitted.criterion_of_outputs if criterion is None else criterion
     chosen = as_criterion(criterion)
-    if chosen.needs_labels and not fitted.outcome.decides:
+    if chosen.needs_labels and not fitted.outcome.labeled:
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
     unit, labels, group = "sample", names, np.arange(n)
     each = fitted.units.clusters if groups is None else groups
@@ -317,7 +316,7 @@ def case_deletion(
         outputs[train] = own.reshape(y.shape)
         held_out = HeldOut(held_out.y, outputs, held_out.sample_weight)
     if fitted.outcome.decides:
-        margins, label = _margins(held_out, fitted.rule.threshold), class_indices(fitted.loo.y)
+        margins, label = _margins(fitted, held_out), fitted.outcome.codes(fitted.loo.y)
         of_classes = {
             "margin": margins[np.arange(n), label],
             "label": fitted.outcome.classes[label],
@@ -405,10 +404,10 @@ def loo_margins(fitted: Fitted) -> Array:
     >>> int((loo_margins(model.fitted_).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
     5
     """
-    return _margins(fitted.held_out, fitted.rule.threshold)
+    return _margins(fitted, fitted.held_out)
 
 
-def _margins(held_out: HeldOut, threshold: float | Array) -> Array:
+def _margins(fitted: Fitted, held_out: HeldOut) -> Array:
     """Margin of every class, (n_samples, n_classes), from any outputs."""
-    outputs = held_out.outputs
-    return class_margins((outputs - threshold).reshape(len(outputs), -1))
+    decision = fitted.outcome.decision(held_out.outputs, fitted.rule)
+    return class_margins(decision.reshape(len(decision), -1))

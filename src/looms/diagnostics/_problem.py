@@ -27,9 +27,8 @@ from looms._typing import AnyArray, Array
 from looms.estimators import KernelClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._targets import check_labels, plain_targets
-from looms.fitted._changes import weight_factors
+from looms.fitted._changes import class_weight
 from looms.fitted._fitted import Fitted
-from looms.fitted._outcome import Classes
 from looms.folds import group_numbers
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member
@@ -116,6 +115,11 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         )
     value = getattr(fitted, "fitted_", None)  # which means other things elsewhere
     value = value if isinstance(value, Fitted) else None
+    if value is not None and not value.outcome.labeled:
+        raise ValueError(
+            "Deviance and error rate are of classes without order: fit it to y.astype(str). "
+            "looms.diagnostics.case_deletion has the influence of each row on any model of looms."
+        )
     closed, by = (None, "") if value is None else (value.closed or value, by_kernels(value))
     estimator = frozen(fitted) if closed is None else GivenMembers.of(closed)
     given: dict[str, Any] = {"estimator": estimator, "by_kernels": by}
@@ -236,13 +240,11 @@ class GivenMembers(KernelClassifier):
     def of(cls, fitted: Fitted) -> GivenMembers:
         """Unfitted, with the members of a fitted model."""
         outcome, recipe = fitted.outcome, fitted.recipe
-        assert isinstance(outcome, Classes)
-        weights = dict(zip(outcome.classes.tolist(), weight_factors(fitted).tolist(), strict=True))
         estimator = cls(
             "rbf" if fitted.leading is None else fitted.leading.kernel,
             mu=1.0,  # of none
             fit_intercept=fitted.fit_intercept,
-            class_weight=weights if recipe is None else recipe.class_weight,
+            class_weight=class_weight(fitted) if recipe is None else recipe.class_weight,
             # The sigmoid of T11 serves two classes. The model's own probabilities are for new
             # samples: calibrated on leave-one-out outputs, they are no likelihood of those it has
             # seen.

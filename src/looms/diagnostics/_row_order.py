@@ -8,8 +8,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from looms._classes import class_indices
-from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import estimate_text
@@ -17,8 +15,7 @@ from looms.blocks import RowBlocks
 from looms.diagnostics._problem import model_without_rows
 from looms.fitted._fitted import Fitted
 from looms.held_out import HeldOut
-from looms.scores import area_within
-from looms.selection._decisions import Decided, Decisions
+from looms.scores import decisions_within
 from looms.units import Units
 
 #: Blocks of consecutive rows, and random partitions that they are compared with.
@@ -161,9 +158,9 @@ def row_order(model: Any) -> RowOrder | None:
 
 def _tested(fitted: Fitted) -> RowOrder | None:
     """`row_order` of a fitted model."""
-    rows, train, classes = fitted.rows, fitted.rows.train, fitted.outcome.decides
+    rows, train, outcome = fitted.rows, fitted.rows.train, fitted.outcome
     n, y = len(train), rows.own(rows.targets)
-    if isinstance(rows.X, RowBlocks | None) or n > MOST or (y.ndim == 2 and not classes):
+    if isinstance(rows.X, RowBlocks | None) or n > MOST or (y.ndim == 2 and not outcome.decides):
         return None
     if _in_blocks(fitted):
         return None
@@ -173,8 +170,8 @@ def _tested(fitted: Fitted) -> RowOrder | None:
     first = np.sort(first)
     if len(first) < FEWEST:
         return None
-    alike = class_indices(y[first]) if classes else _adjacent(y[first])
-    in_pieces = classes and 1 + np.count_nonzero(np.diff(alike)) == len(np.unique(alike))
+    alike = outcome.codes(y[first]) if outcome.decides else _adjacent(y[first])
+    in_pieces = outcome.decides and 1 + np.count_nonzero(np.diff(alike)) == len(np.unique(alike))
     blocks = _blocks(alike if in_pieces else np.zeros(len(first), dtype=int))
     folds = np.vstack([blocks, _exchanged(blocks, alike)])[:, unit]
     with blas_threads(n):
@@ -196,14 +193,12 @@ def _scores_within(fitted: Fitted, held_out: HeldOut, folds: AnyArray) -> dict[s
 
     The area under the ROC curve compares rows of one fold.
     """
-    y, outputs, weight = held_out
-    if fitted.outcome.decides:
-        decided = Decided.of(np.arange(len(y)), outputs, fitted.rule)
-        made = Decisions.of([decided], class_indices(y))
-        area = area_within(held_out, Units.of_numbers(folds), fitted.tie)
-        scores = class_scores(class_indices(y), made.wrong, area, weight, losses=made.losses)
-    else:
-        scores = number_scores(y, outputs[None], weight)
+    (y, outputs, weight), outcome = held_out, fitted.outcome
+    decisions = area = None
+    if outcome.decides:
+        units = Units.of_numbers(folds)
+        decisions, area = decisions_within(outcome, held_out, units, fitted.rule)
+    scores = outcome.scores(y, outputs[None], weight, None, decisions, area)
     return {name: value for name, (value, _) in scores.items()}
 
 

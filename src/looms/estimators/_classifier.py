@@ -10,9 +10,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_flag
-from looms._classes import class_indices, class_targets
 from looms._typing import AnyArray, Array
-from looms.calibration._calibrators import Calibrator, calibration_function, class_probabilities
+from looms.calibration._calibrators import Calibrator, calibration_function
 from looms.conformal._jackknife import required_rank
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
@@ -25,14 +24,15 @@ from looms.estimators._encoding import (
 from looms.estimators._known_targets import KnownTargets
 from looms.estimators._model import Model, fits_or_stays, fitted_part
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
+from looms.estimators._targets import order_of
 from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
     warn_of_order,
     warn_of_search,
 )
-from looms.fitted._changes import weight_factors
 from looms.fitted._fitted import Fitted
+from looms.fitted._ordered import OrderedClasses
 from looms.fitted._outcome import Classes
 from looms.fitted._rows import Rows
 from looms.fitted._without_units import sets
@@ -77,7 +77,9 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
             dask collections too), a memory map or `looms.blocks.RowBlocks`: only the landmarks are
             kept.
         y : array-like of shape (n_samples,)
-            Class of each sample.
+            Class of each sample. Three classes or more of an ordered type of pandas,
+            ``CategoricalDtype(ordered=True)``, are fitted by their ranks; ``y.astype(str)`` has no
+            order.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights, in the fit and in the criterion; only their ratios count.
             A sample of weight zero takes no part in either but still gets an output in
@@ -98,30 +100,37 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         """
         self._check_parameters()
         warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
+        order = order_of(y)
         X, y, weight = self._validated(X, y, sample_weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
-        self._set_fitted(self._fit_on(self._rows(X, y, weight, groups), watcher))
+        self._set_fitted(self._fit_on(self._rows(X, y, weight, groups, order), watcher))
         watcher.ends()
         self._warn_of_fit()
         return self
 
-    def _rows(self, X: Any, y: AnyArray, weight: Array, groups: Any) -> Rows:
+    def _rows(
+        self, X: Any, y: AnyArray, weight: Array, groups: Any, order: AnyArray | None = None
+    ) -> Rows:
         """Rows of a fit, with their classes; ValueError for unsuitable ones."""
-        classes, labels, targets = self._encoded(y, weight)
+        classes, labels, _ = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         first, weighted = is_positive_first(self.pos_label, classes), self.class_weight is not None
-        outcome = Classes(classes, self.threshold, self.calibration, weighted, first)
+        outcome: Classes | OrderedClasses
+        if order is None or len(classes) == 2:
+            outcome = Classes(classes, self.threshold, self.calibration, weighted, first)
+        else:
+            outcome = OrderedClasses.of(classes, order, self.calibration, weighted)
+        targets = outcome.coded(labels)
         return Rows(X, targets, weight, fit_weight, fit_weight, groups, outcome)
 
     def _warn_of_fit(self) -> None:
         """Warnings of a search, of a precision that was not reached, and of one class for all."""
         fitted = self.fitted_
+        outcome: Any = fitted.outcome
         warn_of_search(fitted.selection, fitted.rows.targets)
         warn_of_missed_precision(self.threshold, fitted.loss)
         if self._tunes:
-            outcome = fitted.outcome
-            assert isinstance(outcome, Classes)
-            warn_of_one_class(outcome, fitted.held_out, fitted.rule.threshold)
+            warn_of_one_class(outcome, fitted.held_out, fitted.rule)
 
     @lazy_for_dask
     def decision_function(self, X: Any) -> Array:
@@ -137,18 +146,21 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive for ``classes_[1]``; for more, one column per class, less its
-            threshold: the largest wins. With a hinge loss those of several classes are logarithms
+            threshold: the largest wins. Of ordered classes it is how far the output is inside of
+            the two cuts about the class. With a hinge loss those of several classes are logarithms
             of the coupled probabilities of the pairs. If no output has the probability of the
             threshold, this is 2¹⁰ times the largest held-out output, out of reach.
         """
-        return self._outputs(X) - self.threshold_
+        outputs = self._outputs(X)
+        return self.fitted_.outcome.decision(outputs, self.fitted_.rule)
 
     @lazy_for_dask
     def predict(self, X: Any) -> AnyArray:
         """Class of each sample, by the decision values.
 
         With ``threshold=0.5`` it is the class of the largest `predict_proba`. Only another
-        threshold or ``class_weight`` makes them differ.
+        threshold or ``class_weight`` makes them differ. Of ordered classes it is by cuts of the
+        output, those with the smallest held-out distance of ranks, whatever the probabilities.
 
         Parameters
         ----------
@@ -160,8 +172,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         y : ndarray of shape (n_samples,)
             Members of ``classes_``.
         """
-        decision = self.decision_function(X)
-        return np.asarray(self.classes_[class_indices(decision)])
+        outputs = self._outputs(X)
+        return np.asarray(self.classes_[self.fitted_.outcome.indices(outputs, self.fitted_.rule)])
 
     def predict_set(
         self, X: Any, confidence_level: float = 0.9, class_conditional: bool = False
@@ -201,7 +213,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         -----
         The models are those of `evaluate`; call it first. Each was trained without a sample, its
         group, or, if scores are nested, the fold that it was selected without. The margin of a
-        class is its output less the largest of the others, whatever the threshold. If training and
+        class is its output less the largest of the others, whatever the threshold; of ordered
+        classes minus the distance of the output from its rank. If training and
         new samples are exchangeable, and everything but the coefficients (kernel and its values,
         regularization, weights) was fixed beforehand, the class of a new sample is in its set with
         a probability of at least 2 c − 1 for a confidence level of c, mostly about c; with
@@ -235,13 +248,13 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         self._check_coverage(confidence_level, class_conditional)
         models = self._models_without("predict_set")
         X = self._checked_table(X) if models.tables else self._matrix(X)
-        return sets(models, X, confidence_level, class_conditional)
+        return sets(models, X, confidence_level, class_conditional, self.fitted_.outcome)
 
     def _check_coverage(self, confidence_level: float, class_conditional: bool) -> None:
         """ValueError for a coverage that the rows of the fit cannot give."""
         check_flag("class_conditional", class_conditional)
         rows = self.fitted_.rows
-        labels = class_indices(rows.own(rows.targets))
+        labels = rows.outcome.codes(rows.own(rows.targets))
         if not class_conditional:
             required_rank(confidence_level, len(labels))
             return
@@ -287,7 +300,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         p : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; rows sum to one. With more than two classes, the softmax
             of the outputs if ``calibration="sigmoid"``, otherwise one-against-rest probabilities
-            divided by their sum.
+            divided by their sum. Of ordered classes, proportional odds: a sigmoid of the output
+            for each cut, all with one slope.
 
         Notes
         -----
@@ -298,9 +312,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         the decisions, which are those for a population with such classes, but probabilities are
         those of the classes as they are in the samples.
         """
-        outputs, calibrator = self._outputs(X), self.calibrator_
-        assert calibrator is not None
-        return class_probabilities(calibrator, outputs)
+        outputs = self._outputs(X)
+        return self.fitted_.outcome.probabilities(outputs, self.fitted_.rule)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazy_for_dask
@@ -322,7 +335,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
     def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
         """Classes, index of each label, targets ±1; ValueError if unsuitable."""
         classes, labels, targets = encoded(y, weight)
-        if targets.ndim == 2 and self.threshold != 0.5:
+        if len(classes) > 2 and self.threshold != 0.5:
             raise ValueError(
                 f"threshold={self.threshold!r} needs two classes, but y has {len(classes)}: with "
                 "more, the largest output decides. Use threshold=0.5, and class_weight='balanced' "
@@ -344,16 +357,4 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
                 f"y has {unknown}, which are not classes of this model: {list(number)}. Fit a "
                 "model to all rows."
             )
-        return class_targets(np.array([number[label] for label in y.tolist()]), len(number))
-
-    def _values_of_classes(self, fitted: Fitted) -> dict[str, Any]:
-        outcome, factors = fitted.outcome, weight_factors(fitted)
-        assert isinstance(outcome, Classes)
-        labels = outcome.labels.tolist()
-        equal = np.allclose(factors, factors[0], rtol=1e-12, atol=0)
-        return {
-            "threshold": outcome.threshold,
-            "calibration": outcome.calibration,
-            "pos_label": labels[0] if outcome.positive_first else None,
-            "class_weight": None if equal else dict(zip(labels, factors.tolist(), strict=True)),
-        }
+        return self.fitted_.outcome.coded(np.array([number[label] for label in y.tolist()]))

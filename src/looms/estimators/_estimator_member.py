@@ -21,12 +21,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
 from looms._checks import take_rows
-from looms._classes import class_factors, class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import one_line
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._fit_routing import all_parts, check_fit, fit_arguments, ready
+from looms.fitted._outcome import Outcome
 from looms.fitted._rows import OUTER_FOLDS, Rows
 from looms.folds import fold_numbers
 from looms.held_out import HeldOut
@@ -94,14 +94,14 @@ _VALUES = ("predict_proba", "decision_function")
 class EstimatorMember(Member):
     """An estimator of scikit-learn.
 
-    Its output is the prediction of a number; of classes 2 p − 1, with the probability p of each, or
-    the decision values if it has no probabilities.
+    Its output is the prediction of a number; of classes what the outcome makes of their
+    probabilities, or of the decision values if it has none.
 
     Attributes
     ----------
     weight : as for `Member`.
     estimator : fitted; not yet before a fit.
-    classes : (n_classes,) sorted labels; None for numbers.
+    outcome : of the targets as they are fitted.
     shape : () or (t,), of the target of a row.
     held_out : (n,) or (n, t) outputs of the rows of the fit by estimators without their fold; None
         before a fit.
@@ -113,7 +113,7 @@ class EstimatorMember(Member):
     closed = False
     weight: float
     estimator: Any
-    classes: AnyArray | None
+    outcome: Outcome
     shape: tuple[int, ...]
     held_out: Array | None = None
     units: Units | None = None
@@ -138,20 +138,11 @@ class EstimatorMember(Member):
 
     def values(self, X: Matrix) -> Array:
         """Outputs in columns, (b, t), of the fitted estimator."""
+        if not self.outcome.decides:
+            return predicted(self.estimator, X)
         likely = hasattr(self.estimator, "predict_proba")
-        method = "predict" if self.classes is None else _VALUES[not likely]
-        values = predicted(self.estimator, X, method)
-        if self.classes is None:
-            return values
-        if likely:
-            values = 2.0 * values - 1.0
-        known = np.searchsorted(self.classes, self.estimator.classes_)
-        if len(known) == 2 and values.shape[1] == 1:
-            values = np.hstack([-values, values])
-        least = np.minimum(values.min(axis=1, keepdims=True), -1.0)
-        every = np.tile(least, len(self.classes))
-        every[:, known] = values
-        return every[:, 1:] if len(self.classes) == 2 else every
+        values = predicted(self.estimator, X, _VALUES[not likely])
+        return self.outcome.outputs_of_estimator(values, self.estimator.classes_, likely)
 
     def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
         return self._refits(X, y, zeta)
@@ -178,23 +169,22 @@ class EstimatorMember(Member):
         self, X: Matrix, y: Array, zeta: Array, groups: AnyArray | None = None
     ) -> EstimatorMember:
         """A clone of the estimator, fitted to some rows."""
-        target = y if self.classes is None else self.classes[class_indices(y)]
-        estimator = fitted(self.estimator, X, target, unequal(zeta), groups)
-        if self.classes is not None:
+        estimator = fitted(self.estimator, X, self.outcome.values(y), unequal(zeta), groups)
+        if self.outcome.decides:
             _check_values(estimator)
         return replace(self, estimator=estimator, held_out=None, units=None, without=())
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
         """The outputs are of the units if these are folds or at most ten, else of five folds."""
         X, zeta, n = left_out.X, left_out.weight, len(y)
-        labels = y if self.classes is None else class_indices(y)
-        folds, groups = _few_folds(labels, units, self.classes is not None), self._groups_in(units)
+        folds = _few_folds(self.outcome.codes(y), units, self.outcome.stratified)
+        groups = self._groups_in(units)
         F, without = np.full((*folds.shape, left_out.y.shape[1]), np.nan), []
         for k, out in enumerate(folds):
             rest = np.delete(np.arange(n), out)
             weight = zeta[rest]
             if self.keeps_shares:
-                factors = class_factors(labels, zeta, rest)
+                factors = self.outcome.factors(y, zeta, rest)
                 weight = weight * factors * (weight.sum() / (weight @ factors))
             r = folds.repetition[k]
             tested = out[folds.tested[r, out]]
@@ -279,7 +269,7 @@ def estimator_problem(
     member = EstimatorMember(
         weight=1.0,
         estimator=estimator,
-        classes=np.unique(rows.own(rows.y)) if rows.outcome.decides else None,
+        outcome=rows.outcome.on_scale,
         shape=y.shape[1:],
         keeps_shares=outer is not None and rows.outcome.decides and rows.weighs,
         by_groups=rows.grouped,

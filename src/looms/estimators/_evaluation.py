@@ -70,7 +70,9 @@ def _tables_anew(estimator: Any, fitted: Fitted) -> Nested:
     held_out = HeldOut(rows.own(of_fit.y), predicted, rows.own(rows.weight))
     rules = [model.rule for model in models] if outcome.decides else None
     tie = max(model.tie for model in (fitted, *models))
-    return Nested.of_folds(train, outer, held_out, rules, models, tie, own_residuals=residuals)
+    return Nested.of_folds(
+        train, outer, held_out, outcome, rules, models, tie, own_residuals=residuals
+    )
 
 
 def _tuned_in_outer_folds(

@@ -115,7 +115,7 @@ def _weight_without(model: Any, rows: Rows, rest: AnyArray) -> Array:
     rows keep their weights if the threshold is set by a metric that takes none.
     """
     weight = rows.weight[rest]
-    if not (rows.outcome.decides and model_takes_weights(model)):
+    if not model_takes_weights(model):
         return weight
     kept = weight * rows.outcome.factors(rows.targets, rows.weight, rest)
     kept *= weight.sum() / kept.sum()  # C counts in units of them
@@ -126,7 +126,7 @@ def _model_without(
     config: dict[str, Any],
     model: Any,
     rest: AnyArray,
-    data: tuple[Any, AnyArray, Array, AnyArray | None],
+    data: tuple[Any, Any, Array, AnyArray | None],
 ) -> Fitted:
     """The model, tuned anew on the rows ``rest``, with weights of these.
 

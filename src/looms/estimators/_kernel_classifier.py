@@ -128,7 +128,8 @@ class KernelClassifier(Classifier):
         Threshold of the outputs, which `decision_function` subtracts; for several classes with a
         softmax one per class, −constant / slope. With a flat sigmoid or softmax no
         output has a probability on the other side of it: the threshold is then beyond all outputs,
-        and every sample gets the same class.
+        and every sample gets the same class. Of ordered classes the (n_classes - 1,) cuts between
+        ranks, of which `decision_function` has the distances.
     calibrator_ : looms.calibration.Calibrator or None
         Map from outputs to probabilities.
     selection_ : Tuning

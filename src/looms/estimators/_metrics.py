@@ -33,6 +33,7 @@ from looms._typing import AnyArray, Array
 from looms._words import listed
 from looms.criteria import mean_class_error
 from looms.estimators._warnings import warn
+from looms.fitted._outcome import Outcome
 from looms.scores import Scores
 from looms.selection._fold_pairs import pair_auc
 
@@ -220,23 +221,25 @@ def own_name(scorer: Any) -> str | None:
     return next(same, None)
 
 
-def judged(scores: Scores, scorers: Mapping[str, Scorer], classes: AnyArray | None) -> Scores:
+def judged(scores: Scores, scorers: Mapping[str, Scorer], outcome: Outcome) -> Scores:
     """Scores by other scorers of the same held-out predictions; without any the scores themselves.
 
     Those that the scores have already keep their standard errors; NaN, with a UserWarning, where a
     scorer fails. Over several passes over the rows others are refused: they would judge the mean of
-    the predictions, which is better than the models. ``classes`` are the labels; None for numbers.
+    the predictions, which is better than the models.
     """
     if not scorers:
         return scores
     y, outputs, weight = (each[scores.rows] for each in scores.predictions)
-    if classes is not None:
-        y = classes[class_indices(y)]
+    classes = None
+    if outcome.decides:
+        classes, y = outcome.classes, outcome.values(y)
     of_rows = np.arange(len(y))[:, None]
     options = {} if np.ptp(weight) == 0 else {"sample_weight": weight}
     predicted, made = StandIn(outputs, classes), scores.decisions
     if made is not None:
-        predicted = StandIn(outputs, classes, 0.0, made.predicted, made.probabilities)
+        ranks = outputs.ndim == 2 or len(outcome.classes) == 2
+        predicted = StandIn(outputs, classes, made.predicted, made.probabilities, ranks)
     values: ValuesAndErrors = {}
     for name, scorer in scorers.items():
         own = own_name(scorer)
@@ -336,33 +339,27 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    outputs : (n,) or (n, n_outputs), before the threshold.
+    outputs : (n,) or (n, n_outputs), of classes less the threshold.
     classes : labels; None for numbers.
-    threshold : number, or one for each of several classes.
-    indices : (n,) of the predicted classes; by default those of outputs over the threshold.
+    indices : (n,) of the predicted classes; by default those of outputs above zero, or the largest.
     probabilities : (n, n_classes), or None.
-    decides : False for predictions of classes alone.
+    decides : False if the outputs are no values of a decision function.
     """
 
     def __init__(
         self,
         outputs: Array,
         classes: AnyArray | None = None,
-        threshold: float | Array = 0.0,
         indices: AnyArray | None = None,
         probabilities: Array | None = None,
         decides: bool = True,
     ) -> None:
-        self.outputs, self.classes, self.threshold = outputs, classes, threshold
-        self.indices, self.probabilities, self.decides = indices, probabilities, decides
+        self.outputs, self.classes, self.indices = outputs, classes, indices
+        self.probabilities, self.decides = probabilities, decides
 
     @property
     def classes_(self) -> AnyArray | None:
         return self.classes
-
-    @property
-    def threshold_(self) -> float | Array:
-        return self.threshold
 
     def fit(self, X: Any, y: Any) -> Self:
         return self
@@ -378,13 +375,12 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: AnyArray) -> AnyArray:
         if self.classes is None:
             return np.asarray(self.outputs[X[:, 0]])
-        indices = class_indices(self.outputs - self.threshold)
-        indices = indices if self.indices is None else self.indices
+        indices = class_indices(self.outputs) if self.indices is None else self.indices
         return np.asarray(self.classes[indices[X[:, 0]]])
 
     @available_if(lambda one: one.classes is not None and one.decides)  # type: ignore[untyped-decorator]
     def decision_function(self, X: AnyArray) -> Array:
-        return np.asarray((self.outputs - self.threshold)[X[:, 0]])
+        return np.asarray(self.outputs[X[:, 0]])
 
     @available_if(lambda one: one.probabilities is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: AnyArray) -> Array:

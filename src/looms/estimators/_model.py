@@ -45,6 +45,7 @@ from looms.fitted._changes import (
     add_rows,
     certified_change,
     checked_rows,
+    class_weight,
     remove_rows,
 )
 from looms.fitted._fitted import SAMPLES, Fitted, Selected
@@ -236,8 +237,10 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Scores of held-out predictions, with standard errors.
 
         For classes "accuracy", "balanced_accuracy" (the mean over classes of the recall), "roc_auc"
-        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". As in scikit-learn,
-        scores are better when greater, losses and errors when smaller.
+        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2"; for ordered classes
+        "accuracy", "mean_rank_error", "quadratic_kappa" and, with probabilities,
+        "ranked_probability" (the sum over cuts of squared errors) and "log_loss". As in
+        scikit-learn, scores are better when greater, losses and errors when smaller.
 
         Parameters
         ----------
@@ -305,7 +308,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     models = models_without(self.fitted_, scores._nested)
                 scores = replace(scores, _without=models)
                 self._keep("nested" if again else "fit", scores)
-        return judged(scores, scorers, getattr(self, "classes_", None))
+        return judged(scores, scorers, self.fitted_.outcome)
 
     def report(
         self,
@@ -635,12 +638,16 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _values_of(self, fitted: Fitted) -> dict[str, Any]:
         """Parameters of an estimator that says the values of a fitted model."""
         member = fitted.kernel_members[0]
-        values = {"kernel": member.kernel, "mu": member.mu, "fit_intercept": fitted.fit_intercept}
-        return {"cv": None} | values | self._values_of_classes(fitted)
-
-    def _values_of_classes(self, fitted: Fitted) -> dict[str, Any]:
-        """Parameters of classes, as they were fitted; none of a regressor."""
-        return {}
+        values = {
+            "kernel": member.kernel,
+            "mu": member.mu,
+            "fit_intercept": fitted.fit_intercept,
+            "cv": None,
+            "class_weight": class_weight(fitted),
+            **fitted.outcome.parameters,
+        }
+        known = self.get_params(deep=False)
+        return {name: value for name, value in values.items() if name in known}
 
     def _more_rows(
         self, X: Any, y: Any, sample_weight: Any

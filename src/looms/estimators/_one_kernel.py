@@ -11,7 +11,6 @@ from joblib import Parallel
 from sklearn.base import clone
 
 from looms._checks import check_count, check_flag, check_known
-from looms._classes import class_indices
 from looms._memory import GIVEN, GRID, SEARCH
 from looms._typing import Array, Matrix
 from looms._words import one_line
@@ -99,10 +98,11 @@ class LeastSquares:
         return not as_kernel(self.kernel).pairwise
 
     def check(self, classes: bool) -> None:
-        """ValueError for a criterion of classes in a regression."""
+        """ValueError for a criterion of classes without order, if these are no such ``classes``."""
         if as_criterion(self.criterion).needs_labels > classes:
             raise ValueError(
-                f"Criterion {self.criterion!r} judges classes; for regression use 'press'."
+                f"Criterion {self.criterion!r} judges classes; for regression use 'press', as for "
+                "ordered classes."
             )
 
     def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
@@ -235,7 +235,12 @@ class SupportVectors:
         return DEVIANCE if self.search.criterion is None else self.search.criterion
 
     def check(self, classes: bool) -> None:
-        """ValueError for options of a search that do not suit."""
+        """ValueError for options of a search that do not suit, or ordered classes."""
+        if not classes:
+            raise ValueError(
+                f"loss={self.loss!r} is for classes without order: use loss='squared', or give "
+                "y.astype(str)."
+            )
         score_of(self.criterion)
         given, plain = self.search.get_params(), Search().get_params()
         others = [name for name in _OF_GRADIENTS if given[name] != plain[name]]
@@ -290,7 +295,7 @@ def criterion_weight(search: Search, rows: Rows) -> Array:
     given, same = search.class_weight, "same"
     if not rows.outcome.decides or (isinstance(given, str) and given == same):
         return rows.selection_weight
-    labels, classes = class_indices(rows.targets), np.unique(rows.y)
+    labels, classes = rows.outcome.codes(rows.targets), rows.outcome.classes
     name = "class_weight of the search"
     return rows.weight * class_weights(given, labels, classes, rows.weight, name, same)
 

@@ -124,7 +124,8 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "record the shares of the classes that its probabilities refer to."
             )
-        totals = np.bincount(class_indices(fitted.rows.targets), weights=fitted.rows.weight)
+        codes = fitted.outcome.codes(fitted.rows.targets)
+        totals = np.bincount(codes, weights=fitted.rows.weight)
         return np.asarray(totals / totals.sum())
 
     @property

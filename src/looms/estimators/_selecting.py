@@ -57,6 +57,8 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> tuple[Selectio
     X = training_rows(rows.X, rows.train, any(kernel.pairwise for kernel in model._kernels()))
     candidates, units = model._candidates_for(X), rows.units(model.cv)
     kernels = _kernel_models(candidates)
+    for candidate in kernels:
+        candidate_of(candidate).check(rows.outcome.labeled)
     estimators = [candidate for candidate in candidates if candidate not in kernels]
     check_estimators(estimators, rows.outcome.decides, model._kernels())
     operations, n_arrays = cost_on(model, X)
@@ -176,7 +178,7 @@ def chosen_in_rounds(recipe: Any, fitted: Fitted, rows: Rows) -> Nested:
     X, y = training_rows(rows.X, rows.train, fitted.pairwise), rows.own(rows.targets)
     check_memory(len(rows.train), GRID)
     warn_of_time(_ROUNDS * fitted.seconds, n_jobs=1)
-    rounds = Rounds(y, units, classes=rows.outcome.decides)
+    rounds = Rounds(y, units, rows.outcome)
     for one in recipe._candidates_for(X):
         problem = problem_of(one, rows, X, **_options(recipe, rows, units))
         assert isinstance(problem.candidate, LeastSquares)  # which alone has grids

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from looms._classes import class_indices
-from looms._scores import class_baselines
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
-from looms.calibration._calibrators import Calibrator, class_probabilities
 from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._folds import predicted_without, tuned_without, unfitted
 from looms.estimators._warnings import warn_of_no_stack
@@ -27,7 +24,7 @@ from looms.lssvm.fit import Fit, Member
 from looms.selection._candidates import Candidates, Choice, HeldOutLoss
 from looms.selection._decisions import Rule
 from looms.selection._nested import Nested
-from looms.selection._stack import stacking_weights, weight_of_best
+from looms.selection._stack import weight_of_best
 from looms.units import Units
 
 #: Rows up to which candidates are compared, or weighted, in folds that each was tuned without.
@@ -130,7 +127,7 @@ class TunedInFolds:
     ) -> Nested:
         """Predictions of the targets ``y``, and the models; `Nested.of_folds`."""
         held_out = HeldOut(y, self.outputs, rows.own(rows.weight))
-        more = rules, self.members, max(self.ties), whole
+        more = rows.outcome, rules, self.members, max(self.ties), whole
         return Nested.of_folds(rows.train, self.outer, held_out, *more)
 
 
@@ -209,7 +206,7 @@ class Selection:
         known = units, np.sum([w * one.mean_held_out.outputs for w, one in summed], axis=0)
         if units.in_folds:
             return known
-        tens = folds_or_units(class_indices(fit.loo.y), units, stratified, OUTER_FOLDS)
+        tens = folds_or_units(rows.outcome.codes(fit.loo.y), units, stratified, OUTER_FOLDS)
         if tens is units:
             return known
         X = training_rows(rows.X, rows.train, pairwise=False)
@@ -269,7 +266,7 @@ def combined_in_folds(
     stack = TunedInFolds.stacked(in_folds, np.array(of_folds)[:, [*fits]])
     of_fit = sum(weights[k] * fit.decided.outputs for k, fit in fits.items())
     loss = _loss_with_rule_for(HeldOut(y, of_fit), HeldOut(y, stack.outputs), rows)
-    rules = stack.rules(y, rows) if rows.outcome.stratified else None
+    rules = stack.rules(y, rows) if rows.outcome.decides else None
     nested = stack.nested(rows, y, rules, whole=False)
     combined = choice.combined(weights, losses, loss, stacked=model._stacks)
     return replace(selection, choice=combined, in_folds=nested)
@@ -308,9 +305,8 @@ def _compared(
     weights, losses = np.zeros(len(choice.models)), np.full(len(choice.models), np.inf)
     losses[evaluated] = of_some
     if model._stacks:
-        probable = getattr(model, "calibration", None) is not None
         weight = factor * rows.fit_weight[rows.train[some]]
-        weights[evaluated] = stacking_weights(y, outputs, weight, labeled=probable)
+        weights[evaluated] = rows.outcome.stacking_weights(y, outputs, weight)
     else:
         tried = [choice.candidates[k] for k in evaluated]
         sizes = [np.inf if is_estimator(one.kernel) else len(one.params) for one in tried]
@@ -326,17 +322,16 @@ def _loss_with_rule_for(of_fit: HeldOut, in_folds: HeldOut, rows: Rows) -> HeldO
     held-out outputs of the fit.
     """
     loss = rows.loss(in_folds)
-    if loss.calibrator is None or not _worse_than_shares(
-        loss.calibrator, of_fit, rows.own(rows.weight)
-    ):
+    if loss.calibrator is None or not _worse_than_shares(loss, of_fit, rows):
         return loss
     return rows.loss(of_fit)._replace(value=loss.value)
 
 
-def _worse_than_shares(calibrator: Calibrator, held_out: HeldOut, weight: Array) -> bool:
+def _worse_than_shares(loss: HeldOutLoss, held_out: HeldOut, rows: Rows) -> bool:
     """True if the probabilities of held-out outputs have a larger log loss than class shares."""
-    labels = class_indices(held_out.y)
-    p = class_probabilities(calibrator, held_out.outputs)[np.arange(len(labels)), labels]
+    outcome, weight = rows.outcome, rows.own(rows.weight)
+    labels, rule = outcome.codes(held_out.y), Rule(loss.threshold, loss.calibrator, 0.0)
+    p = outcome.probabilities(held_out.outputs, rule)[np.arange(len(labels)), labels]
     with np.errstate(divide="ignore"):
-        loss = -np.average(np.log(p), weights=weight)
-    return bool(loss > class_baselines(labels, weight)["log_loss"])
+        of_labels = -np.average(np.log(p), weights=weight)
+    return bool(of_labels > outcome.baselines(held_out.y, weight)["log_loss"])

@@ -14,7 +14,6 @@ from sklearn.utils import Tags, _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, drop_index, ensure_list, readable_table
-from looms._classes import class_indices
 from looms._threads import openmp_threads
 from looms._typing import Array, Matrix
 from looms._words import one_line
@@ -142,9 +141,6 @@ class Tabular(Model):
     def _selection_weight(self, rows: Rows) -> Array:
         return rows.selection_weight
 
-    def _values_of(self, fitted: Fitted) -> dict[str, Any]:
-        return {"cv": None} | self._values_of_classes(fitted)
-
     @property
     def _is_auto(self) -> bool:
         return isinstance(self.candidates, str) and self.candidates == "auto"
@@ -229,11 +225,11 @@ class Tabular(Model):
         columns, rows = self.fitted_.columns, self.fitted_.rows
         if not isinstance(columns, TablePreprocessor) or warnings_are_kept():
             return
-        has_weight, classes = rows.weight > 0, rows.outcome.decides
+        has_weight, outcome = rows.weight > 0, rows.outcome
         y, sources = self.held_out_.y[has_weight], columns.columns_.tolist()
-        y, gaps = class_indices(y) if classes else y, places_of_gaps(columns)
+        y, gaps = outcome.codes(y) if outcome.decides else y, places_of_gaps(columns)
         X = matrix if has_weight.all() else matrix[has_weight]
-        warn_of_leakage(leaking_columns(sources, gaps, X, y, classes))
+        warn_of_leakage(leaking_columns(sources, gaps, X, y, outcome.decides))
         units = self.fitted_.units_of_fit
         if units.windows and not (issparse(X) or columns.kinds):
             remark = remark_on_time(sources, X, units.once.tested_by)

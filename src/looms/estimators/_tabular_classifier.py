@@ -14,6 +14,7 @@ from looms.estimators._classifier import Classifier
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._model import fits_or_stays
 from looms.estimators._tabular import Tabular
+from looms.estimators._targets import order_of
 from looms.estimators._trees import BoostedTreesClassifier
 
 
@@ -173,7 +174,9 @@ class TabularClassifier(Classifier, Tabular):
             pyarrow.Table is taken as a data frame. With ``preprocess=None`` also what
             `KernelClassifier` takes.
         y : array-like of shape (n_samples,)
-            Class of each row.
+            Class of each row. Three classes or more of an ordered type of pandas,
+            ``CategoricalDtype(ordered=True)``, are fitted by their ranks, and candidates are
+            stacked by squared errors of these; ``y.astype(str)`` has no order.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; only their ratios count. A row of weight zero takes no part.
         groups : array-like of shape (n_samples,), default=None
@@ -203,7 +206,8 @@ class TabularClassifier(Classifier, Tabular):
         matrix, labels, weight = self._validated(matrix, np.asarray(y), options["sample_weight"])
         given = None if sample_weight is None else weight
         watcher = CallbackWatcher(self, matrix, labels, given)
-        fitted = self._fit_on(self._rows(matrix, labels, weight, options["groups"]), watcher)
+        rows = self._rows(matrix, labels, weight, options["groups"], order_of(y))
+        fitted = self._fit_on(rows, watcher)
         self._set_table(fitted, columns, table, y, time.perf_counter() - began)
         watcher.ends()
         self._warn_of_fit()

@@ -97,6 +97,12 @@ def _plain_labels(y: Any) -> Any:
     return y.astype(plain.dtype) if hasattr(y, "iloc") else plain
 
 
+def order_of(y: Any) -> AnyArray | None:
+    """Classes in the order that the type of ``y`` gives them; None without one."""
+    dtype: Any = getattr(y, "dtype", None)
+    return np.asarray(dtype.categories) if getattr(dtype, "ordered", None) is True else None
+
+
 def check_labels(y: Any) -> None:
     """ValueError for numbers that are not whole, and so are no classes."""
     values = np.asarray(y)

@@ -19,19 +19,20 @@ from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from looms._checks import label_array, remark_on_order
-from looms._classes import class_indices
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import listed
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.fitted._fitted import Selected
+from looms.fitted._ordered import OrderedClasses
 from looms.fitted._outcome import Classes
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Normalized, Ranked, Weighted
 from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import bounds_to_tell
+from looms.selection._decisions import Rule
 from looms.selection._tuning import BoundMet
 from looms.tables._leakage import LeakingColumn, leakage_remarks
 from looms.tables._unseen import UnseenValues
@@ -420,24 +421,24 @@ def told_of_time(
         _TIME_IS_TOLD.reset(token)
 
 
-def settings_for_rare_classes(outcome: Classes, n_classes: int) -> list[str]:
+def settings_for_rare_classes(outcome: Classes | OrderedClasses, n_classes: int) -> list[str]:
     """Settings that allow for classes of unequal size; none if the model has one of them."""
     if outcome.weighted or outcome.threshold != 0.5:
         return []
     return [*["threshold='balanced'"] * (n_classes == 2), "class_weight='balanced'"]
 
 
-def remedies_for_rare_classes(outcome: Classes, n_classes: int) -> list[str]:
+def remedies_for_rare_classes(outcome: Classes | OrderedClasses, n_classes: int) -> list[str]:
     """Settings to try when a class is seldom predicted: another threshold if one was set."""
     if outcome.threshold != 0.5:
         return ["another threshold"]
     return settings_for_rare_classes(outcome, n_classes)
 
 
-def warn_of_one_class(outcome: Classes, held_out: HeldOut, threshold: float | Array) -> None:
+def warn_of_one_class(outcome: Classes | OrderedClasses, held_out: HeldOut, rule: Rule) -> None:
     """OneClassWarning if one class is predicted for all samples when they are held out."""
-    classes = outcome.labels
-    taken = np.unique(class_indices(held_out.outputs, threshold)[held_out.sample_weight > 0])
+    classes = outcome.classes
+    taken = np.unique(outcome.indices(held_out.outputs, rule)[held_out.sample_weight > 0])
     if len(taken) == 1:
         settings = [*remedies_for_rare_classes(outcome, len(classes)), "another kernel"]
         remedy = ", ".join(settings[:-1]) + " or " * (len(settings) > 1) + settings[-1]

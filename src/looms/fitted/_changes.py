@@ -122,6 +122,14 @@ def weight_factors(model: Fitted) -> Array:
     return np.asarray(rows.fit_weight[train[first]] / rows.weight[train[first]])
 
 
+def class_weight(model: Fitted) -> dict[Any, float] | None:
+    """Factors of the weights of classes; None if they are equal, or there are no classes."""
+    factors = weight_factors(model)
+    if np.allclose(factors, factors[0], rtol=1e-12, atol=0):
+        return None
+    return dict(zip(model.outcome.classes.tolist(), factors.tolist(), strict=True))
+
+
 def _check_enough(model: Fitted, rest: AnyArray) -> None:
     """ValueError unless a model can be fitted to these rows."""
     left = rest[model.rows.fit_weight[rest] > 0]

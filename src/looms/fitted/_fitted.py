@@ -17,7 +17,6 @@ from looms._threads import blas_threads, openmp_threads
 from looms._typing import Array, Matrix
 from looms._words import listed
 from looms.blocks import RowBlocks, blocks_of
-from looms.calibration._softmax import Softmax
 from looms.fitted._outcome import Outcome
 from looms.fitted._rows import Rows
 from looms.held_out import HeldOut
@@ -158,19 +157,15 @@ class Fitted:
 
     def __post_init__(self) -> None:
         """ValueError if lengths and shapes of the parts do not agree."""
-        rows, rule, k = self.rows, self.rule, len(self.outcome.classes)
-        n, m, shape = len(rows.weight), len(rows.train), rows.targets.shape
-        of_row, constants = shape[1:], None
-        if isinstance(rule.calibrator, Softmax):
-            constants = np.shape(rule.calibrator.constants)
+        rows, shape = self.rows, self.rows.targets.shape
+        n, m, of_row = len(rows.weight), len(rows.train), shape[1:]
         agree = {
             "weights": len(rows.fit_weight) == n,
-            "targets": shape[0] == n and (not k or of_row == (k,) * (k > 2)),
+            "targets": shape[0] == n and self.outcome.codes_targets(rows.targets),
+            "rule": self.outcome.makes_rule(self.rule),
             "members": are_summed(self.members),
             "units": len(self.units.clusters) == n,
             "outputs": self.loo_outputs.shape == self.held_out_outputs.shape == shape,
-            "threshold": np.shape(rule.threshold) in ((), constants or ()),
-            "calibrator": constants in (None, of_row),
         }
         if self.selection is not None and self.candidate_weights is not None:
             agree["candidates"] = len(self.candidate_weights) == len(self.candidates)

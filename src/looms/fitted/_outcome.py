@@ -7,22 +7,33 @@ rule of the decisions and the scores. What is above it does not ask which of the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from looms._classes import class_factors, class_indices, merge_ties
+from looms._classes import class_factors, class_indices, class_targets, merge_ties
+from looms._scores import (
+    ValuesAndErrors,
+    class_baselines,
+    class_scores,
+    number_baselines,
+    number_scores,
+)
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator
 from looms.calibration._calibrators import Calibrator, class_probabilities, output_at
 from looms.calibration._softmax import Softmax
+from looms.conformal._sets import class_margins
 from looms.criteria import PRESS
 from looms.criteria._error_rates import balanced_error_rate
 from looms.held_out import HeldOut
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Rule
+from looms.selection._decisions import Decided, Decisions, Rule
+from looms.selection._fold_pairs import fold_pairs, pair_auc
+from looms.selection._stack import stacking_weights
 from looms.selection._target_transforms import (
     NONNEGATIVE,
     TARGET_TRANSFORMS,
@@ -40,6 +51,10 @@ class Outcome(ABC):
     stratified: ClassVar[bool]
     #: True if a rule makes decisions of outputs.
     decides: ClassVar[bool]
+    #: True if targets are ±1, which some criteria and losses need.
+    labeled: ClassVar[bool]
+    #: Key of the score that stands for the others.
+    headline: ClassVar[str]
     #: Kind of the calibrator of probabilities; None without.
     calibration: Any = None
 
@@ -58,22 +73,52 @@ class Outcome(ABC):
         """The classes; none of numbers."""
         return np.empty(0)
 
+    @property
+    def in_order(self) -> AnyArray:
+        """(k,) indices of the classes in the order in which they are shown."""
+        return np.arange(len(self.classes))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of an estimator with this outcome."""
+        return {}
+
+    # Targets ----------------------------------------------------------------------------
+
+    def codes_targets(self, targets: Array) -> bool:
+        """True if the coded ``targets`` can be of this outcome."""
+        return True
+
     @abstractmethod
     def values(self, targets: Array) -> AnyArray:
         """Values of the target, as they were given, of the coded ``targets``."""
 
-    @abstractmethod
-    def loss(self, held_out: HeldOut, fit_weight: Array) -> HeldOutLoss:
-        """Loss of held-out outputs by which candidates are compared, with its threshold and
-        calibrator; ``fit_weight`` are the weights of the rows in the fit."""
+    def passed(self, values: AnyArray) -> Any:
+        """Values as `fit` takes them, with what they alone do not tell."""
+        return values
 
-    def tied(self, outputs: Array, tie: float) -> Array:
-        """Outputs, of which those that differ by rounding are equal where that counts."""
-        return outputs
+    def coded(self, codes: AnyArray) -> Array:
+        """Targets of indices of the classes."""
+        raise NotImplementedError("These targets have no classes.")
+
+    def codes(self, targets: Array) -> AnyArray:
+        """(n,) indices of the classes, which weigh alike; zeros of numbers."""
+        return np.zeros(len(targets), dtype=int)
+
+    def missing(self, targets: Array) -> list[Any]:
+        """Values without which no model can be fitted, and that none of these targets has."""
+        counts = np.bincount(self.codes(targets), minlength=len(self.classes))
+        return list(self.classes[counts[: len(self.classes)] == 0].tolist())
 
     def factors(self, targets: Array, weight: Array, rest: AnyArray) -> Array:
         """Factors for the weights of the rows ``rest`` that keep proportions of all rows."""
         return np.ones(len(rest))
+
+    # Outputs ----------------------------------------------------------------------------
+
+    def tied(self, outputs: Array, tie: float) -> Array:
+        """Outputs, of which those that differ by rounding are equal where that counts."""
+        return outputs
 
     def predicted(self, held_out: HeldOut, outputs: Array) -> Array:
         """Predictions in units of the target, of outputs; ``held_out`` are those of the fit."""
@@ -87,13 +132,90 @@ class Outcome(ABC):
         """Targets less outputs, of values as they were given; None if they are as of the coded."""
         return None
 
-    def codes(self, targets: Array) -> AnyArray:
-        """(n,) integers from 0, equal for rows that class weights weigh alike."""
-        return np.zeros(len(targets), dtype=int)
+    def outputs_of_estimator(self, values: Array, classes: AnyArray, likely: bool) -> Array:
+        """Outputs, in columns, that an estimator gives for some of the ``classes``.
 
-    def missing(self, targets: Array) -> list[Any]:
-        """Values without which no model can be fitted, and that none of these targets has."""
+        ``values`` are its decision values, or probabilities if ``likely``.
+        """
+        raise NotImplementedError("These targets have no classes.")
+
+    # Choice, rule and decisions ------------------------------------------------------------
+
+    def makes_rule(self, rule: Rule) -> bool:
+        """True if the ``rule`` can be of this outcome."""
+        return rule.calibrator is None and np.ndim(rule.threshold) == 0
+
+    @abstractmethod
+    def loss(self, held_out: HeldOut, fit_weight: Array) -> HeldOutLoss:
+        """Loss of held-out outputs by which candidates are compared, with its threshold and
+        calibrator; ``fit_weight`` are the weights of the rows in the fit."""
+
+    def stacking_weights(self, y: Array, outputs: Array, weight: Array) -> Array:
+        """(n_models,) weights of a stack, as of `looms.selection._stack.stacking_weights`."""
+        return stacking_weights(y, outputs, weight, labeled=False)
+
+    def thresholds(self, rule: Rule) -> dict[str, float]:
+        """Thresholds of the outputs by name; none of numbers."""
+        return {}
+
+    def margins(self, outputs: Array) -> Array:
+        """(..., k) how typical outputs in columns, (..., t), are of each class."""
+        raise NotImplementedError("These targets have no classes.")
+
+    def indices(self, outputs: Array, rule: Rule) -> AnyArray:
+        """Index of the class of each output."""
+        raise NotImplementedError("These targets have no classes.")
+
+    def decision(self, outputs: Array, rule: Rule) -> Array:
+        """Outputs less the threshold: positive for the second of two classes, else the largest in
+        the column of the class."""
+        raise NotImplementedError("These targets have no classes.")
+
+    def probabilities(self, outputs: Array, rule: Rule) -> Array:
+        """Probability of each class, (n, k)."""
+        raise NotImplementedError("These targets have no classes.")
+
+    def decided(self, rows: AnyArray, outputs: Array, rule: Rule) -> Decided:
+        """Classes and probabilities of the outputs of rows that were held out."""
+        raise NotImplementedError("These targets have no classes.")
+
+    def decisions(self, rounds: Sequence[Decided], targets: Array) -> Decisions:
+        """Decisions on every row, from rounds in which each is held out at least once."""
+        return Decisions.of(rounds, self.codes(targets))
+
+    def pairs(self, Y: Array, number: AnyArray) -> list[tuple[int, int]]:
+        """Pairs of folds that are held out together; none if no area compares them."""
         return []
+
+    def area(self, *compared: Any) -> tuple[float, Array] | None:
+        """Area under the ROC curve of `looms.selection._fold_pairs.pair_auc`; None for none."""
+        return None
+
+    # Scores -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def scores(
+        self,
+        y: Array,
+        outputs: Array,
+        weight: Array,
+        groups: AnyArray | None,
+        decisions: Decisions | None = None,
+        area: tuple[float, Array] | None = None,
+    ) -> ValuesAndErrors:
+        """Values and errors of scores of held-out rows.
+
+        Parameters
+        ----------
+        y : (n,) or (n, t) targets; numbers in the units of ``outputs``.
+        outputs : (n_repetitions, n) or (n_repetitions, n, t), NaN if a row is not held out.
+        weight, groups : as of `looms._scores.class_scores`.
+        decisions, area : of classes.
+        """
+
+    @abstractmethod
+    def baselines(self, y: Array, weight: Array) -> dict[str, float]:
+        """The same scores without any columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +231,8 @@ class Classes(Outcome):
     positive_first : whether the first of two classes is the positive one.
     """
 
-    stratified = decides = True
+    stratified = decides = labeled = True
+    headline = "balanced_accuracy"
     labels: AnyArray
     threshold: Any = 0.5
     calibration: Any = "sigmoid"
@@ -119,6 +242,25 @@ class Classes(Outcome):
     @property
     def classes(self) -> AnyArray:
         return self.labels
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        positive = self.labels.tolist()[0] if self.positive_first else None
+        calibration = self.calibration
+        return {"threshold": self.threshold, "calibration": calibration, "pos_label": positive}
+
+    def codes_targets(self, targets: Array) -> bool:
+        k = len(self.labels)
+        return targets.shape[1:] == (k,) * (k > 2)
+
+    def makes_rule(self, rule: Rule) -> bool:
+        k, shape = len(self.labels), np.shape(rule.threshold)
+        if isinstance(rule.calibrator, Softmax):
+            return rule.calibrator.constants.shape == (k,) and shape in ((), (k,))
+        return shape == () and not hasattr(rule.calibrator, "constants")
+
+    def coded(self, codes: AnyArray) -> Array:
+        return class_targets(codes, len(self.labels))
 
     def values(self, targets: Array) -> AnyArray:
         return np.asarray(self.labels[class_indices(targets)])
@@ -171,18 +313,65 @@ class Classes(Outcome):
     def codes(self, targets: Array) -> AnyArray:
         return class_indices(targets)
 
-    def missing(self, targets: Array) -> list[Any]:
-        counts = np.bincount(class_indices(targets), minlength=len(self.labels))
-        return list(self.labels[counts == 0].tolist())
+    def outputs_of_estimator(self, values: Array, classes: AnyArray, likely: bool) -> Array:
+        """2 p − 1 with the probability p of each class, or the decision values."""
+        if likely:
+            values = 2.0 * values - 1.0
+        known = np.searchsorted(self.labels, classes)
+        if len(known) == 2 and values.shape[1] == 1:
+            values = np.hstack([-values, values])
+        least = np.minimum(values.min(axis=1, keepdims=True), -1.0)
+        every = np.tile(least, len(self.labels))
+        every[:, known] = values
+        return every[:, 1:] if len(self.labels) == 2 else every
 
-    def decided(self, outputs: Array, rule: Rule) -> AnyArray:
-        """Class of each output."""
-        return np.asarray(self.labels[class_indices(outputs - rule.threshold)])
+    def stacking_weights(self, y: Array, outputs: Array, weight: Array) -> Array:
+        return stacking_weights(y, outputs, weight, labeled=self.calibration is not None)
+
+    def thresholds(self, rule: Rule) -> dict[str, float]:
+        if np.ndim(rule.threshold) == 0:
+            return {"threshold": float(rule.threshold)}
+        of_classes = zip(self.labels.tolist(), np.asarray(rule.threshold).tolist(), strict=True)
+        return {f"threshold[{label}]": value for label, value in of_classes}
+
+    def margins(self, outputs: Array) -> Array:
+        return class_margins(outputs)
+
+    def indices(self, outputs: Array, rule: Rule) -> AnyArray:
+        return class_indices(outputs, rule.threshold)
+
+    def decision(self, outputs: Array, rule: Rule) -> Array:
+        return np.asarray(outputs - rule.threshold)
 
     def probabilities(self, outputs: Array, rule: Rule) -> Array:
-        """Probability of each class, (n, k)."""
         assert rule.calibrator is not None
         return class_probabilities(rule.calibrator, outputs)
+
+    def decided(self, rows: AnyArray, outputs: Array, rule: Rule) -> Decided:
+        return Decided.of(rows, outputs, rule)
+
+    def pairs(self, Y: Array, number: AnyArray) -> list[tuple[int, int]]:
+        return fold_pairs(Y, number)
+
+    def area(self, *compared: Any) -> tuple[float, Array]:
+        return pair_auc(*compared)
+
+    def scores(
+        self,
+        y: Array,
+        outputs: Array,
+        weight: Array,
+        groups: AnyArray | None,
+        decisions: Decisions | None = None,
+        area: tuple[float, Array] | None = None,
+    ) -> ValuesAndErrors:
+        assert decisions is not None
+        assert area is not None
+        codes = self.codes(y)
+        return class_scores(codes, decisions.wrong, area, weight, groups, decisions.losses)
+
+    def baselines(self, y: Array, weight: Array) -> dict[str, float]:
+        return class_baselines(self.codes(y), weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +385,8 @@ class Numbers(Outcome):
         one. Of "none" that was compared with others, what is below zero counts as zero.
     """
 
-    stratified = decides = False
+    stratified = decides = labeled = False
+    headline = "rmse"
     transform: str = "none"
     errors: dict[str, float] = field(default_factory=dict)
 
@@ -231,3 +421,17 @@ class Numbers(Outcome):
 
     def residuals(self, values: AnyArray, outputs: Array) -> Array:
         return np.asarray(self.function.forward(values) - outputs)
+
+    def scores(
+        self,
+        y: Array,
+        outputs: Array,
+        weight: Array,
+        groups: AnyArray | None,
+        decisions: Decisions | None = None,
+        area: tuple[float, Array] | None = None,
+    ) -> ValuesAndErrors:
+        return number_scores(y, outputs, weight, groups)
+
+    def baselines(self, y: Array, weight: Array) -> dict[str, float]:
+        return number_baselines(y, weight)

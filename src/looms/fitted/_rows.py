@@ -83,9 +83,10 @@ class Rows:
         return values[self.train]
 
     @property
-    def data(self) -> tuple[Any, AnyArray, Array, AnyArray | None]:
+    def data(self) -> tuple[Any, Any, Array, AnyArray | None]:
         """X, y, weights and groups, as `fit` takes them."""
-        return self.X, self.y, self.weight, self.groups if self.grouped else None
+        y = self.outcome.passed(self.y)
+        return self.X, y, self.weight, self.groups if self.grouped else None
 
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""

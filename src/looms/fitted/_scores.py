@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from looms._classes import class_indices
-from looms._scores import ValuesAndErrors, class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import Array
 from looms.fitted._fitted import Fitted
 from looms.held_out import HeldOut
 from looms.scores import (
     Scores,
-    area_within,
+    decisions_within,
     held_out_decisions,
     kind_of_nested,
     kind_of_units,
 )
-from looms.selection._decisions import Decided, Decisions
+from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
 
 
@@ -50,15 +46,19 @@ def _fold_predictions(model: Fitted) -> Nested | None:
 
 def scored(model: Fitted, nested: Nested | None) -> Scores:
     """Scores of choices made without each row, or of the held-out predictions of the fit."""
-    pairs, decisions = (_decision_scores if model.outcome.decides else _number_scores)(
-        model, nested
-    )
+    rows, outcome = model.rows, model.outcome
     y, outputs, weight = model.held_out_predicted
-    rows, outputs = model.rows.train, outputs.copy()
+    own, outputs = rows.own(weight), outputs.copy()
+    decisions = area = None
+    if nested is not None:
+        decisions, area, outputs[rows.train] = nested.decisions, nested.auc, nested.held_out.outputs
+    elif outcome.decides:
+        decisions, area = decided(model, own)
     if decisions is not None:
-        outputs[rows] = decisions.outputs
-    elif nested is not None:
-        outputs[rows] = nested.held_out.outputs
+        outputs[rows.train] = decisions.outputs
+    again = nested is None and not outcome.decides
+    repeated = model.repetitions() if again else rows.own(outputs)[None]
+    of_rows = rows.own(y), repeated, own, model.units_of_fit.scored_together
     optimistic = nested is None and model.tuned
     if nested is None:
         units = model.units_of_fit if model.scored_in is None else model.scored_in[0]
@@ -66,41 +66,29 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     else:
         units = nested.units
         kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
-    held_out, passes = HeldOut(y, outputs, weight), len(units.passes)
-    return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested, passes)
+    return Scores(
+        outcome.scores(*of_rows, decisions, area),
+        kind,
+        optimistic,
+        HeldOut(y, outputs, weight),
+        rows.train,
+        decisions,
+        outcome.baselines(rows.own(y), own),
+        nested,
+        len(units.passes),
+    )
 
 
-def _number_scores(model: Fitted, nested: Nested | None) -> tuple[ValuesAndErrors, None]:
-    y, _, weight = (model.rows.own(values) for values in model.held_out_predicted)
-    outputs = model.repetitions() if nested is None else nested.held_out.outputs[None]
-    return number_scores(y, outputs, weight, model.units_of_fit.scored_together), None
-
-
-def _decision_scores(model: Fitted, nested: Nested | None) -> tuple[ValuesAndErrors, Decisions]:
-    rows = model.rows
-    weight, labels = rows.own(rows.weight), class_indices(rows.own(rows.targets))
-    known = None if nested is None else nested.of_classes
-    decisions, area = known or decided(model, weight)
-    together = model.units_of_fit.scored_together
-    return class_scores(
-        labels, decisions.wrong, area, weight, together, decisions.losses
-    ), decisions
-
-
-def decided(model: Fitted, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
+def decided(model: Fitted, weight: Array) -> tuple[Decisions, tuple[float, Array] | None]:
     """Decisions on held-out outputs at the values chosen, and the area under the ROC curve.
 
     With the area comes what each row adds to its deviation. It compares held-out rows under one
     model that has seen neither; ``weight``, (m,), has the weights of the rows of the fit.
     """
-    rows = model.rows
-    y = rows.own(rows.targets)
+    y, outcome = model.rows.own(model.rows.targets), model.outcome
     if model.scored_in is None:
+        of_model = model.left_out, model.units_of_fit
         with blas_threads(len(y)):
-            return held_out_decisions(
-                model.left_out, model.units_of_fit, weight, model.rule, y.shape
-            )
+            return held_out_decisions(*of_model, weight, model.rule, y.shape, outcome)
     units, outputs = model.scored_in
-    decided_at_once = Decided.of(np.arange(len(y)), outputs, model.rule)
-    area = area_within(HeldOut(y, outputs, weight), units, model.tie)
-    return Decisions.of([decided_at_once], class_indices(y)), area
+    return decisions_within(outcome, HeldOut(y, outputs, weight), units, model.rule)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import _num_samples
 
-from looms._classes import class_indices, tie_width
+from looms._classes import tie_width
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, blocks_of, rows_in_memory
@@ -22,9 +22,8 @@ from looms.conformal._jackknife import (
     required_rank,
 )
 from looms.conformal._local_scale import LocalScale
-from looms.conformal._sets import class_margins
 from looms.fitted._fitted import Fitted, output_of
-from looms.fitted._outcome import Numbers
+from looms.fitted._outcome import Numbers, Outcome
 from looms.fitted._rows import rows_at
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
@@ -283,18 +282,19 @@ def _scales(model: Fitted, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array
 
 
 def sets(
-    models: WithoutUnits, X: Any, confidence_level: float, class_conditional: bool
+    models: WithoutUnits, X: Any, confidence_level: float, class_conditional: bool, outcome: Outcome
 ) -> AnyArray:
-    """Prediction sets of new rows, (m, n_classes) of bool."""
+    """Prediction sets of new rows, (m, n_classes) of bool; parameters as of `intervals`."""
     targets = models.left_out.y.reshape(models.residuals.shape)
-    labels, loo = class_indices(targets), targets - models.residuals
-    loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
-    members = np.empty((_num_samples(X), labels.max() + 1), dtype=bool)
+    labels, loo = outcome.codes(targets), targets - models.residuals
+    loo_scores = outcome.margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
+    tie = models.tie * float(largest_of(targets).max())
+    members = np.empty((_num_samples(X), len(outcome.classes)), dtype=bool)
     for rows, F in outputs_without(models, X):
-        scores = class_margins(F.reshape(*F.shape[:2], -1))
+        scores = outcome.margins(F.reshape(*F.shape[:2], -1))
         members[rows] = prediction_sets(
             *(loo_scores, scores, confidence_level),
             labels if class_conditional else None,
-            rounding_error=tie_width(loo_scores, 2.0 * models.tie),  # of differences
+            rounding_error=tie_width(loo_scores, 2.0 * tie),  # of differences
         )
     return members

@@ -18,6 +18,7 @@ from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.estimators._encoding import check_threshold
 from looms.fitted._fitted import Fitted, are_summed
+from looms.fitted._ordered import CumulativeSigmoid
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.lssvm.fit import KernelMember, LandmarkMember
@@ -29,7 +30,7 @@ from looms.svm.member import SupportVectorMember
 
 #: Highest degree of a polynomial, because powers are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
-_CALIBRATORS = (Beta, Isotonic, Sigmoid, Softmax)
+_CALIBRATORS = (Beta, CumulativeSigmoid, Isotonic, Sigmoid, Softmax)
 
 
 def _samples(owner: Any, name: str) -> tuple[int, int]:
@@ -71,6 +72,12 @@ def classes(outcome: Any) -> None:
     check_threshold(outcome.threshold, outcome.calibration is not None)
     if outcome.calibration is not None:
         calibration_function(outcome.calibration)
+
+
+def ordered(outcome: Any) -> None:
+    n_classes = _labels(outcome, "labels")
+    ranks = places(outcome, "ranks", n_classes, n_classes)
+    require(len(set(ranks.tolist())) == n_classes, "ranks are not of the classes")
 
 
 def transformed(outcome: Any) -> None:
@@ -258,7 +265,18 @@ def units(units: Any) -> None:
 
 def decisions(made: Any) -> None:
     outputs = numbers(made, "outputs", *(None for _ in np.shape(made.outputs)))
-    n, n_classes = len(outputs), outputs.shape[1] if outputs.ndim == 2 else 2
+    _decided(made, len(outputs), outputs.shape[1] if outputs.ndim == 2 else 2)
+
+
+def ordered_decisions(made: Any) -> None:
+    n, n_classes = numbers(made, "shares", None, None).shape
+    numbers(made, "outputs", n)
+    _decided(made, n, n_classes)
+    if made.probabilities is not None:
+        numbers(made, "ranked", n)
+
+
+def _decided(made: Any, n: int, n_classes: int) -> None:
     places(made, "predicted", n_classes, n)
     numbers(made, "wrong", n)
     if made.probabilities is not None:
@@ -312,6 +330,12 @@ def sigmoid(sigmoid: Any) -> None:
 def softmax(softmax: Any) -> None:
     require(bool(numbers(softmax, "slope") >= 0), "slope is negative")
     numbers(softmax, "constants", None)
+
+
+def cumulative(sigmoid: Any) -> None:
+    require(bool(numbers(sigmoid, "slope") >= 0), "slope is negative")
+    steps = np.diff(numbers(sigmoid, "constants", None))
+    require(bool((steps > 0).all()), "constants do not rise")
 
 
 def beta(beta: Any) -> None:

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_count, check_flag, check_known, check_share
 from looms._classes import class_targets
-from looms._scores import class_scores
+from looms._scores import class_baselines, class_scores
 from looms._typing import AnyArray, Array
 from looms.estimators._metrics import judged, scorers_of
+from looms.fitted._outcome import Classes
 from looms.folds import NUMBER_OF_FOLDS
 from looms.held_out import HeldOut
 from looms.nonconformity._bounds import dkw_bound, vc_bound
@@ -289,9 +290,10 @@ class NonconformityClassifier(PooledClassifier):
             held_out,
             np.arange(len(labels)),
             Decisions(held_out.outputs, predicted, wrong, None, None),
+            class_baselines(labels, weight),
             None,
         )
-        return judged(scores, scorers, self.classes_)
+        return judged(scores, scorers, Classes(self.classes_))
 
     def _check_parameters(self) -> None:
         check_known(self.measure, "measure", ("margin", "neighbors"))

@@ -80,7 +80,7 @@ def _rows(fitted: Any) -> Array:
 
 
 def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any) -> None:
-    name, classes = clean(repr(member.estimator)), member.classes is not None
+    name, classes = clean(repr(member.estimator)), member.outcome.decides
     if classes and not hasattr(member.estimator, "predict_proba"):
         raise ValueError(
             f"{name} has no ONNX form as a candidate, since it gives no probabilities: take "

@@ -100,6 +100,9 @@ def _check(operator: Any) -> None:
     fitted = operator.raw_operator
     check_is_fitted(fitted)
     name, n = type(fitted).__name__, fitted.n_features_in_
+    outcome = fitted.fitted_.outcome
+    if outcome.decides and not outcome.labeled:
+        raise ValueError(f"{name} of ordered classes has no ONNX form.")
     check_columns(getattr(fitted, "preprocessor_", None))
     if len(operator.inputs) > 1:
         raise ValueError(
@@ -240,7 +243,7 @@ def _estimator_outputs(g: Graph, X: str, member: EstimatorMember) -> str:
     """Outputs of an estimator, (m, t): numbers, or 2 p − 1 with the probabilities p of classes."""
     by_nodes = isinstance(member.estimator, BoostedTrees)
     values = _tree_outputs(g, X, member.estimator) if by_nodes else _converter_outputs(g, member)
-    return values if member.classes is None else g("Sub", g("Mul", values, 2.0), 1.0)
+    return g("Sub", g("Mul", values, 2.0), 1.0) if member.outcome.decides else values
 
 
 def _converter_outputs(g: Graph, member: EstimatorMember) -> str:
@@ -254,15 +257,15 @@ def _converter_outputs(g: Graph, member: EstimatorMember) -> str:
     operator.inputs.append(g.source)
     double = isinstance(g.source.type, types.DoubleTensorType)
     results = {"values": types.DoubleTensorType() if double else types.FloatTensorType()}
-    if member.classes is not None:
+    classes = member.outcome.classes
+    if len(classes):
         results = {"label": types.Int64TensorType(), **results}
-        if member.classes.dtype.kind in "OU":
+        if classes.dtype.kind in "OU":
             results["label"] = types.StringTensorType()
     for name, kind in results.items():
         operator.outputs.append(g.scope.declare_local_variable(f"looms_{name}", kind))
     values = g.cast(operator.outputs[-1].onnx_name, g.dtype)
-    two = member.classes is not None and len(member.classes) == 2
-    return g("Gather", values, np.array([1]), axis=1) if two else values
+    return g("Gather", values, np.array([1]), axis=1) if len(classes) == 2 else values
 
 
 def _tree_outputs(g: Graph, X: str, trees: BoostedTrees) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from looms._classes import class_indices
 from looms._scores import SCORES
 from looms._words import count
 from looms.assessment._result import ScoreEstimate
@@ -184,7 +183,7 @@ def _leaking_columns(model: Model) -> list[LeakingColumn]:
     if model.table is None:
         return []
     mask, y = model.has_weight, model.held_out.y
-    codes = class_indices(y[mask]) if model.classification else y[mask]
+    codes = model.codes[mask] if model.classification else y[mask]
     X = model.table if mask.all() else model.table[mask]
     return leaking_columns(model.sources, model.gaps, X, codes, model.classification)
 
@@ -267,6 +266,9 @@ def _guessing(model: Model) -> Iterator[Caution]:
                 f"the targets predicts as well. {few or _OTHERS}",
             )
         return
+    if not model.fitted.outcome.labeled:
+        yield from _guessing_ranks(model)
+        return
     if judged_by_risk(model):
         yield from _guessing_risks(model)
         return
@@ -317,6 +319,19 @@ def _guessing_risks(model: Model) -> Iterator[Caution]:
         f"classes ({baseline}; difference {score(gain, 'log_loss', 2)} "
         f"{plus_minus(error, 'log_loss')}), ROC AUC {area}. {_few_groups(model) or _OTHERS}",
     )
+
+
+def _guessing_ranks(model: Model) -> Iterator[Caution]:
+    """Caution if ordered classes are predicted no better than by the median class."""
+    key = headline_key(model)
+    (value, error), baseline = model.scores.with_errors[key], model.scores.baselines[key]
+    if value + 2 * error >= baseline:
+        yield serious(
+            _NO_BETTER,
+            f"The {model.method} {SCORES[key].name} {score(value, key)} {plus_minus(error, key)} "
+            f"{_is_worse(-value, -baseline)} the baseline ({score(baseline, key)}). "
+            f"{_few_groups(model) or _remedy(model)}",
+        )
 
 
 def _guessing_in_splits(
@@ -408,11 +423,12 @@ def _sizes(model: Model) -> Iterator[Caution]:
         else:
             weighted = model.classes_of_fit.weighted
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
+        judge = "log loss and ROC AUC" if risk else f"the {SCORES[headline_key(model)].name}"
         yield note(
             "Unequal classes",
             "Always predicting the largest class has accuracy "
             f"{score(baseline, 'accuracy')}, this model {score(accuracy, 'accuracy')}; "
-            f"judge it by {'log loss and ROC AUC' if risk else 'the balanced accuracy'}.{advice}",
+            f"judge it by {judge}.{advice}",
         )
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from looms._classes import class_indices
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array, Matrix
 from looms.kernels._samples import training_rows
@@ -107,8 +106,9 @@ def _losses(model: Model, outputs: Array) -> Array:
     targets = model.fitted.rows.own(model.fitted.rows.targets)
     if not model.classification:
         return np.asarray(np.mean((targets.reshape(outputs.shape) - outputs) ** 2, axis=1))
-    predicted = class_indices(outputs.reshape(targets.shape), model.threshold)
-    return np.asarray(predicted != class_indices(targets), dtype=np.float64)
+    outcome, rule = model.fitted.outcome, model.fitted.rule
+    predicted = outcome.indices(outputs.reshape(targets.shape), rule)
+    return np.asarray(predicted != outcome.codes(targets), dtype=np.float64)
 
 
 def _reported_scores(model: Model, alone: float, together: float) -> tuple[float, float]:

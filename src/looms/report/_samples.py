@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.diagnostics._case_deletion import CaseDeletion, loo_margins
 from looms.report.model import Model, residual_sizes
@@ -32,7 +31,7 @@ def samples(
         shown += [k for k in by_change.tolist() if k not in shown]
     values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
     if model.classification:
-        labels, places = class_indices(loo.y), np.arange(loo.n_samples)
+        labels, places = model.codes, np.arange(loo.n_samples)
         classes = np.array(model.classes, dtype=object)
         values["target"] = classes[labels]
         values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[places, labels]
@@ -67,7 +66,7 @@ def for_their_class(model: Model, values: Array) -> Array:
     """
     if not model.classification:
         return values
-    labels, squares = class_indices(model.held_out.y), values**2
+    labels, squares = model.codes, values**2
     usual = np.full(len(values), np.nanmean(squares))
     for label in np.unique(labels[model.has_weight]):
         members = labels == label

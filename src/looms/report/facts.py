@@ -320,7 +320,7 @@ class Facts:
         asked = {} if self.command is None else {"Command": self.command}
         tried = candidates(model)
         loo = self.loo
-        if self.probabilities is not None:
+        if self.probabilities is not None and model.fitted.outcome.labeled:
             loo = loo | {"scores": [*loo["scores"], brier(model, self.probabilities)]}
         report: dict[str, Any] = plain(
             {

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looms._classes import class_indices, written_labels
+from looms._classes import written_labels
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
@@ -22,6 +22,7 @@ from looms.estimators._in_pipelines import last_model, parts_of
 from looms.estimators._model import scores_of
 from looms.estimators._one_kernel import candidate_of, has_kernel
 from looms.fitted._fitted import Fitted
+from looms.fitted._ordered import OrderedClasses
 from looms.fitted._outcome import Classes, Numbers
 from looms.fitted._rows import LEAST_OUTER_FOLDS, units_of_classes
 from looms.fitted._scores import held_out_scores
@@ -252,15 +253,15 @@ class Model:
         verb = "chosen" if self.shares is None else "weighted"
         return f"candidates were tuned anew without each {each}, and {verb} on the other folds"
 
+    @cached_property
+    def codes(self) -> AnyArray:
+        """(n_samples,) index of the class of each sample; zeros of numbers."""
+        return self.fitted.outcome.codes(self.held_out.y)
+
     @property
     def unbiased_by(self) -> str:
         """What gives scores that are not optimistic: subject and verb; empty if nothing does."""
-        codes = (
-            class_indices(self.held_out.y)
-            if self.classification
-            else np.zeros(len(self.has_weight), dtype=int)
-        )
-        sizes = units_of_classes(codes, self.units.clusters, self.has_weight)
+        sizes = units_of_classes(self.codes, self.units.clusters, self.has_weight)
         if min(sizes) < LEAST_OUTER_FOLDS:
             return ""
         again = self.rows is not None and not self.fitted.tuned_before and self._has_outer_folds
@@ -287,9 +288,9 @@ class Model:
         return threshold_rule("balanced" if isinstance(given, Real) else given)
 
     @property
-    def classes_of_fit(self) -> Classes:
+    def classes_of_fit(self) -> Classes | OrderedClasses:
         """The outcome, of a classifier."""
-        assert isinstance(self.fitted.outcome, Classes)
+        assert isinstance(self.fitted.outcome, Classes | OrderedClasses)
         return self.fitted.outcome
 
     @property
@@ -311,6 +312,9 @@ class Model:
         points = self.tuning is None or all(on_grid)
         if self.candidates and points and not self.n_choice_folds:
             return CandidateLoss(str(self.criterion))
+        if not self.fitted.outcome.labeled:
+            key = self.fitted.outcome.headline
+            return CandidateLoss(SCORES[key].name, key)
         given, rule = self.classes_of_fit.threshold, self.rule
         if isinstance(rule, BalancedError):
             return CandidateLoss("balanced error rate", "balanced_accuracy", rule)
@@ -377,11 +381,12 @@ def relevances(model: Model) -> Array | None:
 def residual_sizes(model: Model) -> Array:
     """Size of the leave-one-out residual, (n_samples,); the norm for several targets.
 
-    For classes it is [1 − t f]₊, by how much the output falls short of the label: an output beyond
-    ±1 on the right side does not count. NaN for a sample of weight zero, which is not left out.
+    For labels ±1 it is [1 − t f]₊, by how much the output falls short of the label: an output
+    beyond on the right side does not count. NaN for a sample of weight zero, which is not left out.
     """
     loo = model.held_out
-    sizes = np.maximum(loo.y * loo.residuals, 0) if model.classification else np.abs(loo.residuals)
+    labeled = model.fitted.outcome.labeled
+    sizes = np.maximum(loo.y * loo.residuals, 0) if labeled else np.abs(loo.residuals)
     sizes = sizes if sizes.ndim == 1 else np.linalg.norm(sizes, axis=1)
     return np.where(model.has_weight, sizes, np.nan)
 
@@ -410,7 +415,7 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     rng = np.random.RandomState(random_state)
     if not model.classification:
         return np.sort(rng.choice(weighted, size, replace=False))
-    labels = class_indices(model.held_out.y)[weighted]
+    labels = model.codes[weighted]
     chosen = []
     for label in np.unique(labels):
         members = weighted[labels == label]

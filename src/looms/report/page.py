@@ -289,13 +289,13 @@ def displays_of(facts: Facts) -> dict[str, Display]:
         if keys:
             key = key if key in keys else keys[0]
             shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
-    if model.classification:
+    if model.fitted.outcome.labeled:
         shown["roc"] = RocDisplay.compute(estimator)
         shown["precision"] = PrecisionRecallDisplay.compute(estimator)
-        if facts.probabilities is not None:
-            p = facts.probabilities
-            shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=p)
-    else:
+    if facts.probabilities is not None:
+        p = facts.probabilities
+        shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=p)
+    if not model.classification:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
     columns = facts.importance
     if (

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from looms._classes import class_indices
-from looms._scores import SCORES, ValuesAndErrors, class_baselines, mean_and_error
+from looms._scores import SCORES, ValuesAndErrors, mean_and_error
 from looms._typing import AnyArray, Array
 from looms.assessment._result import Assessment
 from looms.calibration._scores import brier_score
@@ -32,7 +31,7 @@ _GOOD = 0.5
 def recall_by_class(model: Model) -> tuple[AnyArray, Array]:
     """Number of samples of positive weight in each class, and the share that is found."""
     rows, decisions, k = model.scores.rows, model.scores.decisions, len(model.classes)
-    labels, weight = class_indices(model.held_out.y)[rows], model.held_out.sample_weight[rows]
+    labels, weight = model.codes[rows], model.held_out.sample_weight[rows]
     assert decisions is not None  # of classes
     right = np.bincount(labels, weights=weight * (1.0 - decisions.wrong), minlength=k)
     mass = np.bincount(labels, weights=weight, minlength=k)
@@ -48,7 +47,7 @@ def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
     held out together.
     """
     mask, k = model.has_weight, len(model.classes)
-    labels, predicted = class_indices(model.held_out.y)[mask], predicted_labels(model)[mask]
+    labels, predicted = model.codes[mask], predicted_labels(model)[mask]
     n, n_predicted = (np.bincount(codes, minlength=k) for codes in (labels, predicted))
     together = model.units.scored_together[mask]
     missing = (labels == np.arange(k)[:, None]) - 1.0 * (predicted == np.arange(k)[:, None])
@@ -103,7 +102,7 @@ def gain_over_shares(model: Model) -> tuple[float, float]:
     rows, decisions = model.scores.rows, model.scores.decisions
     assert decisions is not None  # of classes
     assert decisions.losses is not None  # with probabilities
-    labels, weight = class_indices(model.held_out.y)[rows], model.held_out.sample_weight[rows]
+    labels, weight = model.codes[rows], model.held_out.sample_weight[rows]
     shares = np.bincount(labels, weights=weight) / weight.sum()
     gains = -np.log(shares[labels]) - decisions.losses
     return mean_and_error(gains, weight, model.units.scored_together[rows])
@@ -123,7 +122,7 @@ def _score(key: str, value: float, error: float, baseline: float) -> dict[str, A
 def brier(model: Model, probabilities: Array) -> dict[str, Any]:
     """Brier score of held-out probabilities, as one of the scores."""
     y, rows = model.held_out, model.scores.rows
-    baseline = class_baselines(class_indices(y.y)[rows], y.sample_weight[rows])["brier"]
+    baseline = model.fitted.outcome.baselines(y.y[rows], y.sample_weight[rows])["brier"]
     return _score("brier", brier_score(model.predictions, probabilities), float("nan"), baseline)
 
 
@@ -134,14 +133,16 @@ def held_out(model: Model) -> dict[str, Any]:
     confusion = None
     if model.classification and len(model.classes) <= MOST_CONFUSED:
         mask, weight = model.has_weight, model.held_out.sample_weight
+        order = model.fitted.outcome.in_order.tolist()
         weighted = bool(np.ptp(weight[mask]) > 0)
         counts = confusion_matrix(
-            class_indices(model.held_out.y),
+            model.codes,
             predicted_labels(model),
-            labels=range(len(model.classes)),
+            labels=order,
             sample_weight=weight if weighted else mask.astype(int),
         )
-        confusion = {"labels": model.classes, "counts": counts.tolist(), "weighted": weighted}
+        labels = [model.classes[k] for k in order]
+        confusion = {"labels": labels, "counts": counts.tolist(), "weighted": weighted}
     return {
         "scores": scores,
         "confusion": confusion,
@@ -192,7 +193,7 @@ def headline_key(model: Model) -> str:
     """Key of the score on top."""
     if judged_by_risk(model):
         return "log_loss"
-    return "balanced_accuracy" if model.classification else "rmse"
+    return model.fitted.outcome.headline
 
 
 def scores_in_order(model: Model) -> ValuesAndErrors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -103,3 +103,32 @@ class Decisions:
         losses = np.zeros(n)
         np.add.at(losses, rows, -np.log(own) / count[rows])
         return cls(outputs, votes.argmax(axis=1), wrong, means, losses)
+
+
+class Deciding(Protocol):
+    """What held-out outputs are of, as decisions and their scores ask it: `looms.fitted`."""
+
+    @property
+    def decides(self) -> bool:
+        """True if a rule makes decisions of outputs."""
+
+    def codes(self, targets: Array, /) -> AnyArray:
+        """(n,) indices of the classes."""
+
+    def factors(self, targets: Array, weight: Array, rest: AnyArray, /) -> Array:
+        """Factors for the weights of the rows ``rest`` that keep proportions of all rows."""
+
+    def tied(self, outputs: Array, tie: float, /) -> Array:
+        """Outputs, of which those that differ by rounding are equal."""
+
+    def decided(self, rows: AnyArray, outputs: Array, rule: Rule, /) -> Decided:
+        """Classes and probabilities of the outputs of rows that were held out."""
+
+    def decisions(self, rounds: Sequence[Decided], targets: Array, /) -> Decisions:
+        """Decisions on every row, from rounds in which each is held out at least once."""
+
+    def pairs(self, Y: Array, number: AnyArray, /) -> list[tuple[int, int]]:
+        """Pairs of folds that are held out together."""
+
+    def area(self, *compared: Any) -> tuple[float, Array] | None:
+        """Area under the ROC curve of `looms.selection._fold_pairs.pair_auc`; None for none."""

@@ -13,7 +13,6 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from looms._classes import class_factors, class_indices, merge_ties
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
@@ -24,8 +23,7 @@ from looms.lssvm.conditioning import tie_of
 from looms.lssvm.projection import Projection
 from looms.optimize._search import Point
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided, Decisions, Rule
-from looms.selection._fold_pairs import fold_pairs, pair_auc
+from looms.selection._decisions import Decided, Deciding, Decisions, Rule
 from looms.selection._objective import HeldOutCriterion
 from looms.selection._scan import grid_points
 from looms.units import Batch, Units, of_one_size
@@ -59,7 +57,7 @@ class Nested:
         there are enough folds.
     auc : area under the ROC curve over pairs of rows that one model was neither tuned nor trained
         on, and what each row adds to it. A grid compares rows of two held-out folds; models that
-        were tuned anew compare rows of one fold. None for numbers.
+        were tuned anew compare rows of one fold. None if the outcome has none.
     models : models that were selected without some fold: a `Setting` for each point of a grid
         that was selected; otherwise the model that was tuned anew without each fold, as its
         estimator keeps it.
@@ -94,6 +92,7 @@ class Nested:
         rows: AnyArray,
         units: Units,
         held_out: HeldOut,
+        outcome: Deciding,
         rules: Sequence[Rule] | None,
         models: Sequence[Any],
         tie: float,
@@ -105,18 +104,19 @@ class Nested:
         Parameters
         ----------
         rows, units, held_out, models, whole, tie, own_residuals : as for the class.
+        outcome : of the targets.
         rules : of the decisions on each fold; None for numbers.
         """
         decisions = auc = None
         if rules is not None:
             rounds = [
-                Decided.of(out, held_out.outputs[out], rule)
+                outcome.decided(out, held_out.outputs[out], rule)
                 for out, rule in zip(units.tested_by, rules, strict=True)
             ]
-            decisions = Decisions.of(rounds, class_indices(held_out.y))
+            decisions = outcome.decisions(rounds, held_out.y)
             Y, f, weight = (targets_as_columns(each) for each in held_out)
             tested, together = units.tested_by, units.scored_together
-            auc = pair_auc(Y, f, tested, [], [], weight[:, 0], tie, together)
+            auc = outcome.area(Y, f, tested, [], [], weight[:, 0], tie, together)
         numbers = np.arange(len(models))
         made = decisions, auc, tuple(models), numbers
         return cls(rows, units, held_out, *made, whole, tie, own_residuals)
@@ -136,11 +136,6 @@ class Nested:
         """(m,) number of the fold with which each row was held out."""
         return self.units.own
 
-    @property
-    def of_classes(self) -> tuple[Decisions, tuple[float, Array]] | None:
-        """Decisions, and the area with what each row adds; None of numbers."""
-        return None if self.decisions is None or self.auc is None else (self.decisions, self.auc)
-
 
 class Rounds:
     """Selection among fixed candidates on the rows outside some units: every unit, and pairs.
@@ -151,12 +146,11 @@ class Rounds:
     ----------
     y : (n,) or (n, t) targets.
     units : three or more, in which every row is once.
-    classes : whether the targets are classes, ±1, so that pairs of units are held out, too.
+    outcome : of the targets; for an area under the ROC curve pairs of units are held out, too.
 
     Attributes
     ----------
-    left_out : numbers of the units that are held out in each round: every unit, then pairs of
-        units in which classes meet.
+    left_out : numbers of the units that are held out in each round: every unit, then the pairs.
     settings : candidates so far.
     chosen : (n_rounds,) candidate of the least criterion on the rows outside the round, the first
         of equal ones; -1 if none could be evaluated.
@@ -171,11 +165,12 @@ class Rounds:
 
     Examples
     --------
+    >>> from looms.fitted._outcome import Numbers
     >>> from looms.selection._objective import Objective
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(40, 3)), rng.normal(size=40)      # nothing to be learned
     >>> objective = Objective(X, y)
-    >>> rounds = Rounds(y, objective.units, classes=False)
+    >>> rounds = Rounds(y, objective.units, Numbers())
     >>> thetas = [objective.theta0 + [0.0, shift] for shift in range(-6, 8)]
     >>> points = [rounds.evaluate(objective, theta) for theta in thetas]
     >>> held_out = rounds.outputs[range(40), range(40), 0]
@@ -183,10 +178,10 @@ class Rounds:
     True
     """
 
-    def __init__(self, y: Array, units: Units, *, classes: bool) -> None:
-        self.y, self.units, self.classes, self.settings = y, units, classes, list[Setting]()
+    def __init__(self, y: Array, units: Units, outcome: Deciding) -> None:
+        self.y, self.units, self.outcome, self.settings = y, units, outcome, list[Setting]()
         Y, self._members = targets_as_columns(y), tuple(units)
-        pairs = fold_pairs(Y, units.number[0]) if classes else []
+        pairs = outcome.pairs(Y, units.number[0])
         self.left_out: list[tuple[int, ...]] = [(g,) for g in range(units.n_units)] + [*pairs]
         self._rows = [np.concatenate([self._members[g] for g in gone]) for gone in self.left_out]
         self._outside = np.ones((len(self._rows), len(y)), dtype=bool)
@@ -261,14 +256,14 @@ class Rounds:
         used, model = np.unique(self.chosen[: self.units.n_units], return_inverse=True)
         outputs = self.outputs[number, np.arange(n)]
         decisions, auc, tie = None, None, float(self.ties.max())
-        if self.classes:
-            labels, first = class_indices(self.y), self.units.n_units
+        if self.outcome.decides:
+            first = self.units.n_units
             in_pairs = {g for pair in self.left_out[first:] for g in pair}
             pairs = range(first, len(self.left_out))
             alone = (g for g in range(first) if g not in in_pairs)
-            rounds = [self._decided(k, labels, weight, rule_of) for k in [*pairs, *alone]]
-            decisions = Decisions.of(rounds, labels)
-            auc = pair_auc(
+            rounds = [self._decided(k, weight, rule_of) for k in [*pairs, *alone]]
+            decisions = self.outcome.decisions(rounds, self.y)
+            auc = self.outcome.area(
                 targets_as_columns(self.y),
                 outputs,
                 self._members,
@@ -282,16 +277,10 @@ class Rounds:
         models = tuple(self.settings[k] for k in used)
         return Nested(rows, self.units, held_out, decisions, auc, models, model, tie=tie)
 
-    def _decided(
-        self,
-        k: int,
-        labels: AnyArray,
-        weight: Array,
-        rule_of: RuleOf,
-    ) -> Decided:
+    def _decided(self, k: int, weight: Array, rule_of: RuleOf) -> Decided:
         """Decisions of a round on the rows that it leaves out."""
         out, rest = self._rows[k], np.flatnonzero(self._outside[k])
-        factor = class_factors(labels, weight, rest)
+        factor = self.outcome.factors(self.y, weight, rest)
         f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
-        rule = rule_of(HeldOut(self.y[rest], merge_ties(f[rest], tie)), rest, factor)
-        return Decided.of(out, f[out], Rule(rule.threshold, rule.calibrator, tie))
+        rule = rule_of(HeldOut(self.y[rest], self.outcome.tied(f[rest], tie)), rest, factor)
+        return self.outcome.decided(out, f[out], Rule(rule.threshold, rule.calibrator, tie))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn import metrics
 
+from looms._classes import class_targets
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._calibrators import class_probabilities
@@ -57,6 +58,8 @@ class ClassCurves(ModelDisplay):
         fold has its own threshold, and none is marked. n³ flops.
         """
         model, columns = _classifier_of(cls, estimator)
+        if not model.fitted.outcome.labeled:
+            raise TypeError(f"{cls.__name__} is for classes without order; use ReliabilityDisplay.")
         mask = model.has_weight
         y, f = (
             v.reshape(len(mask), -1)[mask] for v in (model.predictions.y, model.predictions.outputs)
@@ -217,10 +220,10 @@ def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, tupl
     model = model_of(estimator)
     if not model.classification:
         raise TypeError(f"{display.__name__} is for classifiers; use ResidualsDisplay.")
-    if model.held_out.y.ndim == 1:
+    if len(model.classes) == 2:
         first = model.classes_of_fit.positive_first
         return model, {0: (0, -1.0)} if first else {1: (0, 1.0)}
-    n_positive = (model.held_out.y[model.has_weight] > 0).sum(axis=0)
+    n_positive = np.bincount(model.codes[model.has_weight], minlength=len(model.classes))
     largest = np.sort(np.argsort(-n_positive, kind="stable")[:MOST_CURVES]).tolist()
     return model, {k: (k, 1.0) for k in largest}
 
@@ -292,7 +295,8 @@ class ReliabilityDisplay(ModelDisplay):
         if p is None:
             p = calibrated(model, "sigmoid")
         calibration = calibration or model.classes_of_fit.calibration or "sigmoid"
-        y, weight = model.held_out.y.reshape(len(p), -1), model.held_out.sample_weight
+        y = class_targets(model.codes, len(model.classes)).reshape(len(p), -1)
+        weight = model.held_out.sample_weight
         curves = {
             model.classes[k]: reliability_curve(sign * y[:, column], p[:, k], weight, n_bins=n_bins)
             for k, (column, sign) in columns.items()
@@ -317,7 +321,8 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
     By default those of the model; None if it has none.
     """
     given = model.fitted.outcome.calibration
-    anew = given is not None and not model.nested  # from a calibrator that did not see the sample
+    # From a calibrator that did not see the sample.
+    anew = given is not None and not model.nested and model.fitted.outcome.labeled
     if calibration in (None, given) and not anew:
         rows, decisions = model.scores.rows, model.scores.decisions
         if decisions is None or decisions.probabilities is None:
@@ -331,6 +336,8 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
 def calibrated(model: Model, calibration: str) -> Array:
     """Probabilities of held-out outputs, each by a calibrator that did not see its sample if this
     takes little time."""
+    if not model.fitted.outcome.labeled:
+        raise ValueError(f"calibration={calibration!r} is for classes without order: use None.")
     held_out = model.held_out
     if held_out.n_samples * held_out.y.size <= _MOST_LEFT_OUT[calibration]:
         return loo_probabilities(held_out, calibration)

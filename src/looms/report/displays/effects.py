@@ -14,7 +14,6 @@ from looms._optional import require
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._in_pipelines import parts_of
-from looms.fitted._outcome import Classes
 from looms.report.displays.base import Display, label_axes, label_ticks
 from looms.report.displays.features import values_of, with_values
 from looms.report.model import Model, model_of, sampled_rows
@@ -111,8 +110,8 @@ class EffectDisplay(Display):
             Cells, as in the table; None is a gap. By default quantiles of numbers and dates, and
             the most common categories.
         target : object, default=None
-            A class, whose probability is shown, or, without a calibrator, whose output; by default
-            the positive one of two. Of several numbers, the place of one, from 0.
+            A class, whose probability is shown, or, without a calibrator, whose decision value; by
+            default the positive one of two. Of several numbers, the place of one, from 0.
         n_values : int, default=20
             Largest number of values, if they are not given.
         n_samples : int, default=200
@@ -213,7 +212,7 @@ def _target(model: Model, target: Any) -> tuple[int, str]:
     if not outcome.decides:
         name = f"target {place}" if len(labels) > 1 else model.target or "the target"
         return place, f"prediction of {name}"
-    kind = "output for" if fitted.rule.calibrator is None else "probability of"
+    kind = "decision value for" if fitted.rule.calibrator is None else "probability of"
     return place, f"{kind} {model.classes[place]}"
 
 
@@ -239,10 +238,11 @@ def _means(model: Model, X: Matrix, weight: Array, place: int) -> Array:
         f, without = fitted.outputs(X), fitted.left_out.at(X, units)
     outputs = np.concatenate([f.reshape(len(f), 1, -1), without], axis=1)
     values = outputs.reshape(-1, *f.shape[1:])
-    if not isinstance(outcome, Classes):
+    if not outcome.decides:
         values = fitted.predicted(values)
     elif fitted.rule.calibrator is not None:
         values = outcome.probabilities(values, fitted.rule)
-    elif values.ndim == 1:
-        values = np.column_stack([-values, values])
+    else:
+        values = outcome.decision(values, fitted.rule)
+        values = values if values.ndim == 2 else np.column_stack([-values, values])
     return np.asarray(weight @ values.reshape(*outputs.shape[:2], -1)[:, :, place] / weight.sum())
