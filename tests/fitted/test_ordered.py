@@ -1,6 +1,7 @@
 """Ordered classes, against refits without the rows, other orders of the classes, and sigmoids."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,15 +14,17 @@ from sklearn.model_selection import cross_val_score
 from typer.testing import CliRunner
 
 from looms import KernelClassifier, Search, TabularClassifier, assess, load
-from looms.calibration._sigmoid import fit_increasing_sigmoid
+from looms.blocks import ArrayBlocks
+from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid
 from looms.cli._app import app
-from looms.fitted._ordered import OrderedClasses, fit_cumulative_sigmoid
+from looms.fitted._ordered import CumulativeSigmoid, OrderedClasses, fit_cumulative_sigmoid
 from looms.fitted._outcome import Classes
 from looms.held_out import HeldOut
+from looms.model_files._models import fitted as check_fitted
 from looms.report import cautions, summary
-from looms.units import Units
+from looms.selection._decisions import Rule
 
-NAMES = ["poor", "fair", "good", "best"]  # which no sorting gives
+NAMES = ["low", "medium", "high", "top"]  # which no sorting gives
 CUTS = [-1.5, 0.0, 1.5]
 
 
@@ -192,6 +195,27 @@ def test_noise_has_one_class_or_the_middle_and_finite_scores():
     assert loss.value == 0
 
 
+def test_class_weights_move_the_cuts_and_not_the_probabilities():
+    outputs, weight = X[:, 0], np.where(RANKS == 3, 9.0, 1.0)
+    outcome = OrderedClasses.of(np.sort(NAMES), np.array(NAMES), "sigmoid", weighted=True)
+    plain = replace(outcome, weighted=False)
+    found = outcome.loss(HeldOut(RANKS, outputs), weight)
+    cuts = plain.loss(HeldOut(RANKS, outputs, weight), weight)
+    p = plain.loss(HeldOut(RANKS, outputs), weight)
+    assert_array_equal(found.threshold, cuts.threshold)
+    assert_array_equal(found.calibrator.constants, p.calibrator.constants)
+    assert not np.array_equal(cuts.threshold, p.threshold)
+    assert found.value == cuts.value
+
+
+def test_outputs_at_a_cut_up_to_rounding_count_for_both_sides():
+    outcome = OrderedClasses.of(np.sort(NAMES), np.array(NAMES), None, weighted=False)
+    rule = Rule(np.array([0.5, 1.5, 2.5]), None, 1e-12)  # of targets up to one
+    shares = outcome.decided(np.arange(3), np.array([0.5 + 2e-12, 1.5 - 2e-12, 2.6]), rule).shares
+    expected = [[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 1]]
+    assert_array_equal(shares[:, outcome.in_order], expected)
+
+
 def test_rows_leave_and_join_as_in_a_fit():
     model = clone(GIVEN).fit(X, Y)
     others = model.without([3, 8, 11])
@@ -241,13 +265,12 @@ def test_an_order_of_two_classes_says_nothing():
     assert "roc_auc" in model.evaluate()
 
 
-def test_groups_weights_and_blocks_keep_the_order():
-    units = Units.of_numbers(np.arange(70) // 2)
-    model = KernelClassifier("linear").fit(
-        X, Y, sample_weight=np.arange(70) % 3 + 0.5, groups=units.number[0]
-    )
-    assert isinstance(model.fitted_.outcome, OrderedClasses)
-    assert 0 < model.evaluate(nested=False)["quadratic_kappa"] < 1
+def test_groups_weights_and_rows_in_blocks_keep_the_order():
+    more = {"sample_weight": np.arange(70) % 3 + 0.5, "groups": np.arange(70) // 2}
+    for rows in (X, ArrayBlocks(X, size=16)):
+        model = KernelClassifier("linear", mu=1e-2, n_landmarks=10).fit(rows, Y, **more)
+        assert isinstance(model.fitted_.outcome, OrderedClasses)
+        assert 0 < model.evaluate()["quadratic_kappa"] < 1
 
 
 # Report, files and the command line ----------------------------------------------------
@@ -303,4 +326,24 @@ def test_files_and_the_command_line_keep_the_order(tmp_path):
 @pytest.mark.slow
 def test_an_assessment_has_the_cuts():
     result = assess(clone(GIVEN), X, Y, n_splits=3)
-    assert "threshold[poor|fair]" in result.splits[0].chosen
+    assert "threshold[low|medium]" in result.splits[0].chosen
+
+
+@pytest.mark.parametrize(
+    ("parts", "of_rule"),
+    [
+        ({"ranks": np.array([0, 1, 1, 2])}, {}),
+        ({"ranks": np.array([0.0, 1.0, 2.0, 3.0])}, {}),
+        ({}, {"threshold": np.array([0.5, 1.5])}),
+        ({}, {"threshold": np.array([0.5, 1.5, 1.0])}),
+        ({}, {"calibrator": Sigmoid(-1.0, 0.0)}),
+        ({}, {"calibrator": CumulativeSigmoid(-1.0, np.arange(3.0))}),
+        ({}, {"calibrator": CumulativeSigmoid(1.0, np.zeros(3))}),
+    ],
+)
+def test_files_that_contradict_themselves_are_refused(parts, of_rule):
+    fitted = clone(GIVEN).fit(X, Y).fitted_
+    check_fitted(fitted)
+    rows = replace(fitted.rows, outcome=replace(fitted.outcome, **parts))
+    with pytest.raises(ValueError):
+        check_fitted(replace(fitted, rows=rows, rule=replace(fitted.rule, **of_rule)))

@@ -397,6 +397,7 @@ class Predictions:
     def _ordered_scores(
         self, outcome: Any, truth: AnyArray, weight: AnyArray, groups: AnyArray | None
     ) -> tuple[ValuesAndErrors, dict[str, float]]:
+        """The same for ordered classes, all of which the model has to know."""
         classes = text(self.saved.classes)
         code = {label: k for k, label in enumerate(classes.tolist())}
         if unknown := sorted(set(truth.tolist()) - set(code)):

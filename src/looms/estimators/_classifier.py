@@ -112,7 +112,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         self, X: Any, y: AnyArray, weight: Array, groups: Any, order: AnyArray | None = None
     ) -> Rows:
         """Rows of a fit, with their classes; ValueError for unsuitable ones."""
-        classes, labels, _ = self._encoded(y, weight)
+        classes, labels = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         first, weighted = is_positive_first(self.pos_label, classes), self.class_weight is not None
         outcome: Classes | OrderedClasses
@@ -332,16 +332,16 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
 
-    def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
-        """Classes, index of each label, targets ±1; ValueError if unsuitable."""
-        classes, labels, targets = encoded(y, weight)
+    def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray]:
+        """Classes, and index of each label; ValueError if unsuitable."""
+        classes, labels = encoded(y, weight)
         if len(classes) > 2 and self.threshold != 0.5:
             raise ValueError(
                 f"threshold={self.threshold!r} needs two classes, but y has {len(classes)}: with "
                 "more, the largest output decides. Use threshold=0.5, and class_weight='balanced' "
                 "if classes are unequal."
             )
-        return classes, labels, targets
+        return classes, labels
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

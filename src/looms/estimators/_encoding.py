@@ -1,4 +1,4 @@
-"""Classes as ±1 targets, class weights, and the threshold that decides between two classes."""
+"""Indices of classes, class weights, and checks of the threshold between two classes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from looms._classes import class_targets
 from looms._typing import AnyArray, Array
 from looms.calibration._softmax import OUT_OF_REACH
 from looms.estimators._targets import check_labels
 from looms.threshold import threshold_rule
 
 
-def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
-    """Classes, index of each sample's class, and targets ±1.
+def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray]:
+    """Classes, and index of each sample's class.
 
-    Targets are (n,) for two classes, +1 for the second, and (n, k) for k classes, one
-    against the rest. ValueError unless two classes have samples of positive weight.
+    ValueError unless two classes or more, and all, have samples of positive weight.
     """
     check_labels(y)
     check_classification_targets(y)
@@ -37,7 +35,7 @@ def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
         raise ValueError(
             f"All samples of class {missing} have weight zero; leave these samples out instead."
         )
-    return classes, labels, class_targets(labels, len(classes))
+    return classes, labels
 
 
 def class_weights(

@@ -261,7 +261,7 @@ class PooledClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # type: i
             check_consistent_length(X, y)
             if y.dtype.kind == "f":
                 assert_all_finite(y, input_name="y")
-        classes, labels, _ = encoded(y, np.ones(len(y)))
+        classes, labels = encoded(y, np.ones(len(y)))
         return X, classes, labels
 
     def _blocks(self, X: Any, pool: Pool | None = None) -> Iterator[list[Array]]:
