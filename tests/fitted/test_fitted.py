@@ -168,3 +168,32 @@ def test_an_estimator_with_the_parameters_of_a_kernel_is_an_estimator():
 
     model = TabularRegressor(["rbf", Landmarks()], target="none").fit(X, Y)
     assert len(model.candidates_) == 2
+
+
+def test_intervals_of_transformed_numbers_scale_with_them():
+    positive = np.exp(Y)
+    ends = []
+    for scale in (1.0, 1e6):
+        model = TabularRegressor(["linear", Ridge()], target="log").fit(X, scale * positive)
+        model.evaluate(nested=False)
+        ends.append(model.predict_interval(NEW, 0.8) / scale)
+    assert_allclose(ends[1], ends[0], rtol=1e-9)
+
+
+def test_a_table_is_certified_by_its_own_rows():
+    model = TabularRegressor(["rbf"], target="none").fit(X, Y)
+    assert model.certify(X=1000 * X).holds  # which it holds, and does not need
+    in_blocks = TabularRegressor([KernelRegressor(n_landmarks=10)], target="none", preprocess=None)
+    again = pickle.loads(pickle.dumps(in_blocks.fit(ArrayBlocks(X, size=16), Y)))
+    assert again.certify(X=X).holds
+    with pytest.raises(ValueError, match="59 rows"):
+        again.certify(X=X[1:])
+
+
+def test_coefficients_are_those_of_one_member():
+    targets = Y + np.abs(X[:, 1])
+    assert TabularRegressor(["linear"], target="none").fit(X, targets).coef_.shape == (3,)
+    stack = TabularRegressor(["linear", "rbf"], target="none").fit(X, targets)
+    assert len(stack.members_) == 2
+    with pytest.raises(AttributeError, match="members_"):
+        stack.coef_  # noqa: B018

@@ -207,8 +207,13 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Array:
-        """Feature weights of a linear model."""
+        """Feature weights of a linear model; AttributeError for other models, and for stacks."""
         kernel, leading = self.kernel_, self.fitted_.leading
+        if len(self.fitted_.members) > 1:
+            raise AttributeError(
+                f"coef_ is of one linear model, and this one has {len(self.fitted_.members)} "
+                "members: see members_, or looms.report.RelevanceDisplay."
+            )
         assert leading is not None
         if leading.coef is not None:
             return leading.coef
@@ -629,7 +634,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             model.n_features_in_ = self.n_features_in_ - len(gone)
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = np.delete(self.feature_names_in_, gone)
-        warn_of_missed_precision(getattr(self, "threshold", 0.5), fitted.loss)
+        warn_of_missed_precision(fitted.outcome.threshold, fitted.loss)
         fitted.left_out  # noqa: B018 (which the next change starts from)
         if certify:
             model.certificate_ = certified_change(fitted)
@@ -672,8 +677,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             Number of rows to hold out, at most all: the one with the largest residual, and others
             drawn at random, the same at every call.
         X : array-like, sparse matrix, dask collection or RowBlocks, default=None
-            The training samples, needed only for a saved model that was fitted to rows in
-            blocks, which are not saved with it.
+            The training samples, as they were passed to ``fit``: needed, and used, only by a saved
+            model that was fitted to rows in blocks, which are not saved with it.
 
         Returns
         -------
@@ -685,7 +690,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If ``n_rows`` is not a positive integer, or the samples are neither kept nor given.
+            If ``n_rows`` is not a positive integer, or the samples are neither kept nor given, or
+            others are given than those of the fit.
         MemoryError
             If the refits would take more memory than is free.
         sklearn.exceptions.NotFittedError
@@ -709,10 +715,17 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_count(n_rows, "n_rows")
-        if X is not None:
-            targets = self.fitted_.rows.targets
-            X = validated(self, X, targets, None, reset=False, multi_output=True)[0]
-        self.certificate_ = certified(self.fitted_, int(n_rows), X)
+        fitted = self.fitted_
+        if X is not None and fitted.rows.X is None:
+            X, *_ = blocks_and_arrays(self._readable(X), fitted.rows.targets, None)
+            X = self._matrix(X)
+            if X.shape[0] != len(fitted.rows.weight):
+                raise ValueError(
+                    f"X has {X.shape[0]} rows, but the model was fitted to "
+                    f"{len(fitted.rows.weight)}: certify takes the rows of the fit."
+                )
+            fitted = replace(fitted, rows=replace(fitted.rows, X=X))
+        self.certificate_ = certified(fitted, int(n_rows))
         return self.certificate_
 
     def _validated(

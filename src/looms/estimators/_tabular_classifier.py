@@ -81,7 +81,8 @@ class TabularClassifier(Classifier, Tabular):
         ``landmarks``; or ``weight`` and ``estimator``.
     kernel_, mu_, dual_coef_, intercept_, coef_, landmarks_
         As for `KernelClassifier`, of the member with a kernel that has the largest weight; missing
-        if no member has a kernel. ``coef_`` is of the prepared columns.
+        if no member has a kernel. ``coef_`` is of the prepared columns,
+        and missing in a stack of several members.
     preprocessor_ : transformer or None
         The fitted preparation: its ``kinds_`` and ``remarks_`` say how the columns were read.
     loo_, held_out_ : HeldOut

@@ -118,15 +118,12 @@ class Certificate:
         return _html.table(["certificate", self.verdict], list(values.items()))
 
 
-def certified(model: Fitted, n_rows: int = 3, X: Any = None) -> Certificate:
-    """Certificate of rows of a model, each left out by itself, or with its group or fold.
-
-    ``X`` are the rows of the fit, if the model does not hold them.
-    """
+def certified(model: Fitted, n_rows: int = 3) -> Certificate:
+    """Certificate of rows of a model, each left out by itself, or with its group or fold."""
     train = model.rows.train
     places = _places_to_refit(model, min(n_rows, len(train)), train)
     try:
-        return _row_certificate(model, places, train, X)
+        return _row_certificate(model, places, train)
     except (np.linalg.LinAlgError, NotConvergedError) as error:
         solver = f"a model that could not be fitted ({type(error).__name__})"
         return Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
@@ -148,7 +145,7 @@ def certified_together(model: Fitted, n_rows: int) -> Certificate:
             if member.closed
         ]
     passes = [(np.sum(outputs, axis=0), labels, Units.rows(n))]
-    return _certificate(model, model.X, train, G, passes)
+    return _certificate(model, train, G, passes)
 
 
 def _places_to_refit(model: Fitted, n_rows: int, train: AnyArray) -> AnyArray:
@@ -160,7 +157,7 @@ def _places_to_refit(model: Fitted, n_rows: int, train: AnyArray) -> AnyArray:
     return np.sort(np.append(drawn, first))
 
 
-def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
+def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray) -> Certificate:
     """Of the members in closed form: outputs of the others are refits, and not always the same."""
     others: list[Any] = [member for member in model.members if not member.closed]
     if len(others) == len(model.members):
@@ -176,10 +173,9 @@ def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -
             for each in units.codes
         ]
         passes.append((model.held_out.outputs[train[places]] - kept, np.array(tested), units))
-    rows = model.X if X is None else X
-    some = blocks_of(rows).rows(train[places])
+    some = blocks_of(model.X).rows(train[places])
     own = model.outputs(some) - sum(member.outputs(some, None) for member in others)
-    certificate = _certificate(model, rows, train, places, passes, own)
+    certificate = _certificate(model, train, places, passes, own)
     if others:
         solver = f"{certificate.solver} (of its kernel models; others are refitted anyway)"
         certificate = replace(certificate, solver=solver)
@@ -188,7 +184,6 @@ def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -
 
 def _certificate(
     model: Fitted,
-    rows: Any,
     train: AnyArray,
     places: AnyArray,
     passes: Sequence[tuple[Array, AnyArray, Units]],
@@ -199,14 +194,13 @@ def _certificate(
     Parameters
     ----------
     model : fitted.
-    rows : all rows of the fit.
     train : (n,) those that take part.
     places : (k,) of the rows that are compared, among these.
     passes : outputs of these rows; (n_repetitions, n) numbers of what to leave out for them, -1 for
         rows that stay, -2 - k for those of a gap; and all units.
     own : outputs of the model of all rows, to be compared too.
     """
-    y, X = model.loo.y[train], training_rows(rows, train, model.pairwise)
+    y, X = model.loo.y[train], training_rows(model.X, train, model.pairwise)
     # Outputs, and the differences from them that errors of kernel values explain.
     refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels, _ in passes]
     whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())

@@ -224,6 +224,10 @@ class Fitted:
             **others,
         )
 
+    def __repr__(self) -> str:
+        held_out = f"{self.units.n_units} units held out"
+        return f"Fitted({len(self.rows.weight)} rows, {len(self.members)} members, {held_out})"
+
     def __getstate__(self) -> dict[str, Any]:
         """State without what can be made again from it, and without the table of the fit."""
         state = {field.name: getattr(self, field.name) for field in fields(self)}

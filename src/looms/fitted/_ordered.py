@@ -143,7 +143,6 @@ class OrderedClasses(Outcome):
     stratified = decides = True
     labeled = False
     headline = "mean_rank_error"
-    threshold = 0.5
     positive_first = False
     labels: AnyArray
     ranks: AnyArray

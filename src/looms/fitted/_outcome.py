@@ -57,6 +57,8 @@ class Outcome(ABC):
     headline: ClassVar[str]
     #: Kind of the calibrator of probabilities; None without.
     calibration: Any = None
+    #: Probability above which the positive class is predicted, or a rule.
+    threshold: Any = 0.5
 
     @property
     def plain(self) -> bool:

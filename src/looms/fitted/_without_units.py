@@ -118,7 +118,7 @@ def models_at_hand(model: Fitted, nested: Nested | None) -> WithoutUnits | None:
 
 
 def _models_of_folds(model: Fitted, nested: Nested) -> WithoutUnits:
-    y, _, weight = nested.held_out
+    y, weight = model.rows.own(model.rows.targets), nested.held_out.sample_weight
     tables = tuple(one for one in nested.models if isinstance(one, Fitted))
     if tables:
         rests = (np.delete(nested.rows, left) for left in nested.units)
