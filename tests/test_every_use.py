@@ -304,8 +304,10 @@ def importance(name: str) -> None:
 
 def effect(name: str) -> None:
     """Of the column that the target depends on; of a data frame, also of text."""
+    model = fitted(name)
+    of = model.classes_[0] if len(getattr(model, "classes_", ())) > 2 else None
     for column in ("b", "color") if name in FRAMES else ("feature 2",):
-        found = EffectDisplay.compute(fitted(name), column)
+        found = EffectDisplay.compute(model, column, target=of)
         assert np.isfinite(found.mean).all()
         assert (found.standard_error > 0).all()
 
