@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -92,6 +93,8 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         floor = float(min(outputs[~settled].min(), 0.0)) - 1.0
         loo = HeldOut(machine.loo_.y, np.where(settled, floor, outputs), weight)
         threshold = 0.0 if signs else find_threshold(loo, rule)[0]
+        fitted = machine.fitted_
+        self.fitted_ = replace(fitted, rule=replace(fitted.rule, threshold=float(threshold)))
         self.model_, self.settling_, self.floor_ = machine, settling, floor
         self.threshold_, self.loo_, self.classes_ = float(threshold), loo, classes
         self.X_fit_, self.n_features_in_ = machine.X_fit_, X.shape[1]

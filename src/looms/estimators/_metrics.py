@@ -344,6 +344,7 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
     indices : (n,) of the predicted classes; by default those of outputs above zero, or the largest.
     probabilities : (n, n_classes), or None.
     decides : False if the outputs are no values of a decision function.
+    threshold : that was subtracted, for scorers that ask for it.
     """
 
     def __init__(
@@ -353,13 +354,18 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
         indices: AnyArray | None = None,
         probabilities: Array | None = None,
         decides: bool = True,
+        threshold: Any = 0.0,
     ) -> None:
         self.outputs, self.classes, self.indices = outputs, classes, indices
-        self.probabilities, self.decides = probabilities, decides
+        self.probabilities, self.decides, self.threshold = probabilities, decides, threshold
 
     @property
     def classes_(self) -> AnyArray | None:
         return self.classes
+
+    @property
+    def threshold_(self) -> Any:
+        return self.threshold
 
     def fit(self, X: Any, y: Any) -> Self:
         return self

@@ -175,7 +175,8 @@ class OrderedClasses(Outcome):
         return {"calibration": self.calibration}
 
     def codes_targets(self, targets: Array) -> bool:
-        return targets.ndim == 1 and bool(np.isin(targets, self.ranks).all())
+        ordered = np.array_equal(np.sort(self.ranks), np.arange(len(self.labels)))
+        return ordered and targets.ndim == 1 and bool(np.isin(targets, self.ranks).all())
 
     def makes_rule(self, rule: Rule) -> bool:
         cuts, shape = np.asarray(rule.threshold), (len(self.ranks) - 1,)
