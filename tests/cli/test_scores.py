@@ -9,7 +9,7 @@ from sklearn.dummy import DummyClassifier
 from looms import KernelClassifier, KernelRegressor
 from looms._scores import SCORES
 from looms._words import score_text
-from looms.cli._model import Fitted, Predictions
+from looms.cli._model import Predictions, SavedModel
 from looms.cli._scores import show_confusion, show_scores
 
 RNG = np.random.default_rng(0)
@@ -22,7 +22,7 @@ def of_new_rows(model, y):
     """Predictions of the second half, by a model of the first, and the true values."""
     fitted = model.fit(X[:60], y[:60])
     task = "classification" if hasattr(fitted, "classes_") else "regression"
-    saved = Fitted(fitted, {"task": task, "columns": None, "n_features": 3, "target": None})
+    saved = SavedModel(fitted, {"task": task, "columns": None, "n_features": 3, "target": None})
     return Predictions(saved, pd.DataFrame(X[60:])), y[60:], fitted
 
 

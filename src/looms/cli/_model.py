@@ -61,7 +61,7 @@ REFUSED = "the model cannot take these rows: "
 SEPARATOR = "|"
 
 
-class Fitted:
+class SavedModel:
     """A fitted model with the metadata of `METADATA`, and ``by_fit``, False for those of Python.
 
     Attributes
@@ -119,7 +119,7 @@ class Fitted:
             (warning if serious else note)(f"{prefix}{remark}")
 
 
-def load(path: Path, max_bytes: int) -> Fitted:
+def load(path: Path, max_bytes: int) -> SavedModel:
     """The model of a file of looms fit or `save_model`, with warnings about versions as notes.
 
     Of other metadata than those of a fit only ``target`` counts, the name of the column to
@@ -138,7 +138,7 @@ def load(path: Path, max_bytes: int) -> Fitted:
         raise InputError(f"{ends}, which has no held-out predictions of looms")
     known = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
     if known and isinstance(metadata["columns"], dict | None):
-        return Fitted(model, metadata | {"by_fit": True})
+        return SavedModel(model, metadata | {"by_fit": True})
     if last.fitted_.pairwise:
         raise InputError(f"{path}: the model takes kernel values, not rows of features")
     target = metadata.get("target")
@@ -153,11 +153,11 @@ def load(path: Path, max_bytes: int) -> Fitted:
         "by_fit": False,
         "looms_version": metadata["looms_version"],
     }
-    return Fitted(model, of_model)
+    return SavedModel(model, of_model)
 
 
 def rows_for(
-    saved: Fitted, source: Source, kept: Sequence[str] = (), drop_missing: bool | None = None
+    saved: SavedModel, source: Source, kept: Sequence[str] = (), drop_missing: bool | None = None
 ) -> Table:
     """The rows of a file with the target; a note lists the columns that the model ignores."""
     table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
@@ -173,7 +173,7 @@ def rows_for(
     return table
 
 
-def blocks_for(saved: Fitted, source: Source, kept: Sequence[str]) -> Iterator[Table]:
+def blocks_for(saved: SavedModel, source: Source, kept: Sequence[str]) -> Iterator[Table]:
     """Rows of a file without the target, a block at a time."""
     reader, number = open_file(source, None, kept), 0
     saved.decimal = source.decimal
@@ -187,7 +187,7 @@ def blocks_for(saved: Fitted, source: Source, kept: Sequence[str]) -> Iterator[T
         raise no_rows(source.file)
 
 
-def fitting(saved: Fitted, X: Any) -> Any:
+def fitting(saved: SavedModel, X: Any) -> Any:
     """Rows of a file in the form that the model takes; columns are found by name, if it has any.
 
     Sparse rows get the columns of the fit, with a warning if they have values in others.
@@ -209,7 +209,7 @@ def fitting(saved: Fitted, X: Any) -> Any:
     return _typed(saved, X).to_numpy(dtype=object)
 
 
-def _typed(saved: Fitted, X: Any) -> Any:
+def _typed(saved: SavedModel, X: Any) -> Any:
     """Rows for a model that takes columns as they are: text of a file holds its numbers."""
     written = [name for name in X if is_written(X[name])]
     columns = Columns(dict.fromkeys(written, "number"), saved.marks.decimal)
@@ -222,7 +222,7 @@ def _typed(saved: Fitted, X: Any) -> Any:
         ) from None
 
 
-def note_ignored(saved: Fitted, table: Table, kept: Sequence[str]) -> None:
+def note_ignored(saved: SavedModel, table: Table, kept: Sequence[str]) -> None:
     """Note columns that the model does not know, except kept ones and those of its fit."""
     metadata, options = saved.metadata, saved.metadata["options"]
     if not metadata["columns"]:  # without names all are taken
@@ -261,7 +261,7 @@ class CoverageRequest:
             if value and self.confidence_level is None:
                 raise InputError(f"{name} goes with --confidence-level, such as 0.9")
 
-    def prepare(self, saved: Fitted, path: Path) -> None:
+    def prepare(self, saved: SavedModel, path: Path) -> None:
         """Refuse options of the other task, and make the models that the file does not hold.
 
         Nothing is tuned: they are the closed forms of the model that there is.
@@ -320,7 +320,7 @@ class Predictions:
     probabilities : None if the model has none.
     """
 
-    def __init__(self, saved: Fitted, X: Any, model: Any = None) -> None:
+    def __init__(self, saved: SavedModel, X: Any, model: Any = None) -> None:
         model, steps = model or saved.own(), saved.steps
         with refused(REFUSED, (ValueError, TypeError)):
             self.saved, self.rows = saved, fitting(saved, X)
@@ -429,7 +429,7 @@ class Predictions:
 
 
 def scored(
-    saved: Fitted, table: Table, file: Path, prefix: str = ""
+    saved: SavedModel, table: Table, file: Path, prefix: str = ""
 ) -> tuple[Predictions, ValuesAndErrors, dict[str, float]]:
     """Predictions of rows of a file with a target, their scores, and baselines; notes on the rows.
 

@@ -15,7 +15,7 @@ from looms._scores import SCORES, ValuesAndErrors, scale_of
 from looms._words import count, estimate_text, listed, score_text
 from looms.assessment._result import Assessment
 from looms.cli._errors import name_options
-from looms.cli._model import Fitted
+from looms.cli._model import SavedModel
 from looms.cli._options import LISTS, Source
 from looms.cli._output import WIDE, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
@@ -47,7 +47,7 @@ MEAN_AREA = "mean ROC AUC"
 
 
 def facts_of(
-    saved: Fitted, prepared: Prepared | None = None, assessment: Assessment | None = None
+    saved: SavedModel, prepared: Prepared | None = None, assessment: Assessment | None = None
 ) -> Facts:
     """Facts of a model, with what is known of its rows after a fit."""
     pandas, about = require("pandas", "A report"), dict[str, Any]()
@@ -63,7 +63,7 @@ def facts_of(
     return Facts(saved.model, names, **about)
 
 
-def choice_of(saved: Fitted, facts: Facts) -> str:
+def choice_of(saved: SavedModel, facts: Facts) -> str:
     """A sentence about what the selection of the model means for its scores."""
     model = facts.model
     if model.nested:
@@ -134,7 +134,7 @@ def plain_scores(
     }
 
 
-def show_units(saved: Fitted) -> None:
+def show_units(saved: SavedModel) -> None:
     """Print what the errors of a regression are measured in."""
     if not saved.is_classifier and saved.metadata["target"]:
         console().print(f"RMSE and MAE: in units of {saved.metadata['target']!r}")
@@ -258,7 +258,7 @@ def _arrow(taken: object) -> str:
     return "→" if taken else ""
 
 
-def show_choice(saved: Fitted, facts: Facts) -> None:
+def show_choice(saved: SavedModel, facts: Facts) -> None:
     """Print what was tried, the hyper-parameters of the best one, and its held-out scores."""
     show_tried(facts)
     _show_chosen(facts)

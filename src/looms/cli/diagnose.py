@@ -17,7 +17,7 @@ from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count, score_text
 from looms.cli._errors import InputError
-from looms.cli._model import IN_FILE, Fitted, fitting, load, rows_for
+from looms.cli._model import IN_FILE, SavedModel, fitting, load, rows_for
 from looms.cli._options import Bounds, Column, Reading, command
 from looms.cli._output import (
     catch_messages,
@@ -215,7 +215,7 @@ def diagnose(
         note(f"{len(figures)} figures are in {plot}")
 
 
-def _fitted_subject(saved: Fitted, path: Path) -> Subject:
+def _fitted_subject(saved: SavedModel, path: Path) -> Subject:
     """The model of a model file, and the rows that it was fitted to."""
     if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
@@ -237,7 +237,12 @@ def _fitted_subject(saved: Fitted, path: Path) -> Subject:
 
 
 def _given_subject(
-    saved: Fitted, path: Path, file: Path, reading: Reading, groups: str | None, drop_missing: bool
+    saved: SavedModel,
+    path: Path,
+    file: Path,
+    reading: Reading,
+    groups: str | None,
+    drop_missing: bool,
 ) -> Subject:
     """The model of a file, to be refitted to the rows of another."""
     of_fit = saved.metadata["options"].get("groups")
@@ -254,7 +259,7 @@ def _given_subject(
     return Subject(saved.model, X, y, labels, np.asarray(rows), f"Model of {path}", file.name)
 
 
-def classes_of(column: Any, file: Path, saved: Fitted) -> AnyArray:
+def classes_of(column: Any, file: Path, saved: SavedModel) -> AnyArray:
     """The classes; refuses a target without classes, or with too few rows in a class."""
     without = f"{file}: diagnostics are for classes, but"
     labels = matched_classes(column, saved.classes)

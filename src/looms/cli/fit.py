@@ -21,7 +21,7 @@ from looms._optional import require
 from looms._scores import score_with_error
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._model import Fitted, Predictions, scored
+from looms.cli._model import Predictions, SavedModel, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     catch_messages,
@@ -280,7 +280,7 @@ def train(
     again: bool,
     columns: Columns,
     source: Source,
-) -> Fitted:
+) -> SavedModel:
     """A model as `ModelRequest.model_for` gives it, fitted to a table; progress goes to stderr.
 
     ``again`` is for a table whose columns were understood before, and for the model that splits
@@ -331,7 +331,7 @@ def train(
         "target": target,
         "file": file,
     }
-    saved = Fitted(model, metadata)
+    saved = SavedModel(model, metadata)
     meter.on_columns(model, saved.table)  # before scikit-learn 1.9
     return saved
 
@@ -350,7 +350,7 @@ class _FitMeter(Meter):
             self._target = None
 
 
-def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
+def certified(saved: SavedModel, blocks: Any, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
     model = saved.last
     if not any(member.closed for member in model.members_):

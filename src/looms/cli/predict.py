@@ -16,8 +16,8 @@ from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._model import (
     CoverageRequest,
-    Fitted,
     Predictions,
+    SavedModel,
     blocks_for,
     load,
     rows_for,
@@ -291,7 +291,9 @@ def check_order(command: str, model: Path, file: Path) -> None:
         raise InputError(f"{file} is the model: it comes first, as in {right}")
 
 
-def prevalence_model(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
+def prevalence_model(
+    saved: SavedModel, path: Path, prevalence: Sequence[str]
+) -> PrevalenceClassifier:
     """The model of prepared rows, at the class shares that options give."""
     if not hasattr(saved.own(), "predict_proba"):
         raise InputError(f"--prevalence needs probabilities of classes, and {path} has none")
