@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import warnings
-import zipfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,9 +19,9 @@ from looms._files import FileError, advice_on, reading, write_whole
 from looms._optional import require
 from looms._version import __version__
 from looms._words import listed
-from looms.model_files._skops import ADMITTED, Allowance, TooLarge, packed, refused, repacked
-from looms.model_files._types import check_fitted
-from looms.model_files._values import type_name
+from looms.model_files._archive import TooLarge, bytes_left, packed, refused, schema_of
+from looms.model_files._check import check
+from looms.model_files._parts import admitted, type_name
 
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
@@ -114,30 +112,30 @@ def save_model(
             f"save_model takes the path first, then the model; got {type(path).__name__} as path."
         )
     path = Path(path)
-    skops_io = require("skops.io", "Writing a model file")
+    skops_io, names = require("skops.io", "Writing a model file"), _names(trusted)
     content = {
         "looms_model_file": _FORMAT,
         "metadata": json.dumps({"looms_version": __version__, **(metadata or {})}, allow_nan=False),
         "model": model,
     }
     data = packed(skops_io.dumps(content))
-    problems = refused(_schema(data), _names(trusted))
+    problems = refused(schema_of(data), names)
     if problems:
         raise ModelFileError(
             path,
             f"the model holds {listed(problems, quoted=str)}, which a model file may not hold",
             "Give kernels and criteria by name or as objects of looms, not as functions; keep "
-            "what you add to a model in the metadata; name other types, and their functions, "
-            "in trusted, to save_model and to load_model.",
+            "what you add to a model in the metadata of looms.model_files.save_model; name other "
+            "types, and their functions, in trusted=[...], to model.save and to looms.load.",
         )
     try:
-        check_fitted(_built(skops_io, data, _names(trusted), path), _names(trusted))
+        _built(skops_io, data, names, path)
     except ValueError as error:
         raise ModelFileError(
             path,
             f"the model could not be read again ({error})",
-            "A model file holds fitted models with the options that help(save_model) names; "
-            "prepare the columns by other transformers.",
+            "A model file holds fitted models with the options that "
+            "help(looms.model_files.save_model) names; prepare the columns by other transformers.",
         ) from error
     try:
         write_whole(path, data)
@@ -204,13 +202,13 @@ def load_model(
     skops_io = require("skops.io", "Reading a model file")
     names = _names(trusted)
     data, schema = _opened(path, max_bytes)
-    metadata, newer = _described(schema, path)
-    upgrade = f"It is of looms {newer}, and this is looms {__version__}: upgrade looms."
+    metadata, version = _described(schema, path)
+    newer = _release(version) > _release(__version__)
+    remedy = "upgrade looms" if newer else "fit the model anew, and save it"
+    another = f"Another version of looms wrote it ({version}; this is {__version__}): {remedy}."
     try:
         problems = refused(schema, names)
-        if not problems:
-            model = _built(skops_io, data, names, path)
-            check_fitted(model, names)
+        model = None if problems else _built(skops_io, data, names, path)
     except Exception as error:  # a damaged or hostile file may raise any error
         absent = sorted(name for name in names if not _is_importable(name))
         if absent and isinstance(error, (ImportError, AttributeError)):
@@ -221,20 +219,20 @@ def load_model(
                 "a notebook exists only in its __main__: move it to a module, and save again.",
             ) from error
         problem = f"its content is damaged ({_brief(error)})"
-        raise ModelFileError(path, problem, upgrade if newer else _AGAIN) from error
+        advice = _AGAIN if version == __version__ else another
+        raise ModelFileError(path, problem, advice) from error
     if problems:
-        advice = (
-            "For files from people you trust, load_model(..., trusted=[...]) in Python admits "
-            "other types."
-        )
+        of_looms = any(name.startswith("looms.") for name in problems)
+        holder = "a model of this version of looms does" if of_looms else "a model file may"
+        advice = "For files from people you trust, looms.load(path, trusted=[...]) admits others."
         raise ModelFileError(
             path,
-            f"it names {listed(problems, quoted=str)}, which a model file may not hold",
-            f"Nothing was loaded. {upgrade if newer else advice}",
+            f"it names {listed(problems, quoted=str)}, which {holder} not hold",
+            f"Nothing was loaded. {another if newer or of_looms else advice}",
         )
     if newer:
         warnings.warn(
-            f"{path}: saved with looms {newer}, read with {__version__}. If its predictions "
+            f"{path}: saved with looms {version}, read with {__version__}. If its predictions "
             "matter, upgrade looms.",
             stacklevel=2,
         )
@@ -297,18 +295,18 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 
 
 def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
-    """Unpacked content of the file, of limited size, and its list of types."""
+    """Content of the file, which is of limited size when unpacked, and its list of types."""
     with reading(path, ModelFileError):
-        packed = path.read_bytes()
-    if not packed:
+        data = path.read_bytes()
+    if not data:
         raise ModelFileError(path, "the file is empty", _AGAIN)
-    if not packed.startswith(b"PK"):
+    if not data.startswith(b"PK"):
         raise ModelFileError(
             path, "it is not a model file", "looms fit and the models' save() write them."
         )
     try:
-        data = repacked(packed, Allowance(max_bytes))
-        schema = _schema(data)
+        bytes_left(data, max_bytes)
+        schema = schema_of(data)
         schema["content"].keys()
         return data, schema
     except TooLarge:
@@ -320,11 +318,6 @@ def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
     except Exception as error:  # such as a compressed stream that is none
         problem = f"it is not a model file, or not a whole one ({_brief(error)})"
         raise ModelFileError(path, problem, _AGAIN) from error
-
-
-def _schema(data: bytes) -> Any:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return json.loads(archive.read("schema.json"))
 
 
 def _names(trusted: Collection[type | str]) -> set[str]:
@@ -340,10 +333,10 @@ def _is_importable(name: str) -> bool:
         return False
 
 
-def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str | None]:
-    """Metadata of a file, and the version of looms that wrote it if it is newer than this one.
+def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str]:
+    """Metadata of a file, and the version of looms that wrote it.
 
-    They are read before the model, because a newer file may hold types unknown to this version.
+    They are read before the model, because another version may have other types.
     """
     content = schema["content"]
     if not content.keys() >= _KEYS:
@@ -361,8 +354,7 @@ def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str | None]:
     if not isinstance(metadata, dict):
         raise ModelFileError(path, "its content is damaged (it has no metadata)", _AGAIN)
     version = metadata.get("looms_version")
-    newer = isinstance(version, str) and _release(version) > _release(__version__)
-    return metadata, version if newer else None
+    return metadata, version if isinstance(version, str) else "unknown"
 
 
 def _plain(node: Any) -> Any:
@@ -380,13 +372,14 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def _built(skops_io: Any, data: bytes, trusted: Collection[str], path: Path) -> BaseEstimator:
-    """Model built from the file; ValueError if it is not an estimator."""
-    admitted = sorted(set().union(trusted, *ADMITTED.values()))
+    """Model built from the file, and checked; ValueError if it is not an estimator."""
+    known = sorted(set().union(trusted, *admitted().values()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InconsistentVersionWarning)
-        model = skops_io.loads(data, trusted=admitted)["model"]
+        model = skops_io.loads(data, trusted=known)["model"]
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"the model is of type {type(model).__name__}")
+    check(model)
     other = [w for w in caught if issubclass(w.category, InconsistentVersionWarning)]
     if other:
         first: Any = other[0].message
