@@ -94,15 +94,20 @@ def schema_of(data: bytes) -> Any:
         return json.loads(archive.read("schema.json"))
 
 
-def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
-    """Names in the list of types that a model file may not hold, sorted; other things in words.
+def audited(schema: Any, trusted: Collection[str] = ()) -> tuple[list[str], set[str]]:
+    """Names in the list of types that a model file may not hold, sorted, and all names.
 
     Parameters
     ----------
     schema : content of ``schema.json``.
     trusted : names of further types and functions that the caller admits.
+
+    Returns
+    -------
+    refused : names, and other things in words; nothing may be built unless it is empty.
+    names : of all types and functions.
     """
-    problems = set()
+    problems, names = set(), set()
     if repr(schema.get("protocol")) != repr(_PROTOCOL):
         problems.add(f"protocol {schema.get('protocol')!r} of skops")
     form_of: dict[int, int] = {}
@@ -118,6 +123,7 @@ def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
         apart = ("__id__", "file")
         one = hash(tuple((key, form(part[key])) for key in part if key not in apart))
         name, number = f"{part.get('__module__')}.{part.get('__class__')}", part.get("__id__")
+        names.add(name)
         if name in admitted().get(kind, ()):
             # A number is read once; by many numbers a small file could grow without limit.
             if part.get("file") not in (None, f"{number}.npy", f"{number}.npz"):
@@ -131,4 +137,4 @@ def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
         return one
 
     form(schema)
-    return sorted(problems)
+    return sorted(problems), names

@@ -19,9 +19,9 @@ from looms._files import FileError, advice_on, reading, write_whole
 from looms._optional import require
 from looms._version import __version__
 from looms._words import listed
-from looms.model_files._archive import TooLarge, bytes_left, packed, refused, schema_of
+from looms.model_files._archive import TooLarge, audited, bytes_left, packed, schema_of
 from looms.model_files._check import check
-from looms.model_files._parts import admitted, type_name
+from looms.model_files._parts import type_name
 
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
@@ -112,14 +112,14 @@ def save_model(
             f"save_model takes the path first, then the model; got {type(path).__name__} as path."
         )
     path = Path(path)
-    skops_io, names = require("skops.io", "Writing a model file"), _names(trusted)
+    skops_io = require("skops.io", "Writing a model file")
     content = {
         "looms_model_file": _FORMAT,
         "metadata": json.dumps({"looms_version": __version__, **(metadata or {})}, allow_nan=False),
         "model": model,
     }
     data = packed(skops_io.dumps(content))
-    problems = refused(schema_of(data), names)
+    problems, names = audited(schema_of(data), _names(trusted))
     if problems:
         raise ModelFileError(
             path,
@@ -200,17 +200,16 @@ def load_model(
     """
     path = Path(path)
     skops_io = require("skops.io", "Reading a model file")
-    names = _names(trusted)
     data, schema = _opened(path, max_bytes)
     metadata, version = _described(schema, path)
     newer = _release(version) > _release(__version__)
     remedy = "upgrade looms" if newer else "fit the model anew, and save it"
     another = f"Another version of looms wrote it ({version}; this is {__version__}): {remedy}."
     try:
-        problems = refused(schema, names)
+        problems, names = audited(schema, _names(trusted))
         model = None if problems else _built(skops_io, data, names, path)
     except Exception as error:  # a damaged or hostile file may raise any error
-        absent = sorted(name for name in names if not _is_importable(name))
+        absent = sorted(name for name in _names(trusted) if not _is_importable(name))
         if absent and isinstance(error, (ImportError, AttributeError)):
             raise ModelFileError(
                 path,
@@ -371,12 +370,11 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(map(int, numbers[0].split("."))) if numbers else ()
 
 
-def _built(skops_io: Any, data: bytes, trusted: Collection[str], path: Path) -> BaseEstimator:
-    """Model built from the file, and checked; ValueError if it is not an estimator."""
-    known = sorted(set().union(trusted, *admitted().values()))
+def _built(skops_io: Any, data: bytes, names: set[str], path: Path) -> BaseEstimator:
+    """Model built from names that are admitted, and checked; ValueError if it is no estimator."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InconsistentVersionWarning)
-        model = skops_io.loads(data, trusted=known)["model"]
+        model = skops_io.loads(data, trusted=sorted(names))["model"]
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"the model is of type {type(model).__name__}")
     check(model)
