@@ -20,7 +20,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from looms import estimators, nonconformity, tables, threshold
-from looms.blocks import RowBlocks
 from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
@@ -37,18 +36,11 @@ from looms.selection._objective import HyperPrior
 _ROOTS = (BaseEstimator, Kernel, Criterion, threshold.ThresholdRule)
 _UNDECLARED = (Beta, Isotonic, Sigmoid, Softmax, CumulativeSigmoid, GapKFold, Setting, HyperPrior)
 _ROOMS = (estimators, nonconformity, tables)
-#: Parts that are never saved. Blocks may be of files.
-_NOT_SAVED = (RowBlocks, WithoutUnits)
 #: A ColumnTransformer makes a FunctionTransformer of "passthrough".
 _TRANSFORMERS = (
     *(ColumnTransformer, FunctionTransformer, MaxAbsScaler, MissingIndicator, OneHotEncoder),
     *(Pipeline, SimpleImputer, StandardScaler),
 )
-_SPLITTERS = [
-    kind
-    for kind in vars(model_selection).values()
-    if isinstance(kind, type) and hasattr(kind, "get_n_splits")
-]
 _PLAIN = (np.number, np.str_, np.datetime64, np.timedelta64)
 
 
@@ -65,7 +57,7 @@ def classes() -> set[type]:
         kind = waiting.pop()
         waiting += get_args(kind)
         of_looms = getattr(kind, "__module__", "").startswith("looms.")
-        if isinstance(kind, type) and kind not in found and kind not in _NOT_SAVED:
+        if isinstance(kind, type) and kind not in found and kind is not WithoutUnits:  # not saved
             if of_looms:
                 found.add(kind)
                 waiting += get_type_hints(kind).values()
@@ -79,7 +71,8 @@ def admitted() -> dict[str, set[str]]:
     """Names by kind of node, each of which builds what it names in another way."""
     scalars = {type_name(kind) for kind in {*np.sctypeDict.values()} if issubclass(kind, _PLAIN)}
     scalars |= {"numpy.bool", "numpy.bool_"}  # one type; its name depends on the version of NumPy
-    splitters = {type_name(kind) for kind in _SPLITTERS}
+    members = (kind for kind in vars(model_selection).values() if isinstance(kind, type))
+    splitters = {type_name(kind) for kind in members if hasattr(kind, "get_n_splits")}
     plain = ("dict", "list", "set", "slice", "tuple")
     names = {f"{name.title()}Node": {f"builtins.{name}"} for name in plain}
     names |= {
