@@ -75,9 +75,9 @@ def save_model(
         File to write; an existing one is replaced.
     model : estimator
         Fitted model. It may contain estimators and kernels of looms; ``SimpleImputer``,
-        ``StandardScaler``, ``MaxAbsScaler`` and ``OneHotEncoder`` (of texts, to float64) of
-        scikit-learn; ``ColumnTransformer`` without ``n_jobs`` and ``transformer_weights``; and
-        pipelines of them without ``memory``.
+        ``StandardScaler``, ``MaxAbsScaler`` and ``OneHotEncoder`` (of texts) of scikit-learn, and
+        its splitters; ``ColumnTransformer`` without ``n_jobs``; and pipelines of them without
+        ``memory``.
     metadata : mapping, optional
         Values that JSON can hold. ``looms_version`` is added. ``looms score`` needs ``target``, the
         name of the column to predict.
@@ -174,9 +174,9 @@ def load_model(
     Raises
     ------
     ModelFileError
-        If there is no such file, or it is not a model file, is damaged, needs a newer looms, is
-        larger than ``max_bytes``, or names types or attributes that are not allowed; or if the
-        fitted state of the model contradicts itself.
+        If there is no such file, or it is not a model file, is damaged, is of another version of
+        looms, is larger than ``max_bytes``, or names types that are not allowed; or if the parts of
+        the fit do not agree.
     ImportError
         If skops is not installed.
 
