@@ -92,7 +92,8 @@ def changed_array(data, rng):
         array = np.array(["x"] * max(1, array.size))
     elif kind == 4 and array.size and array.dtype.kind in "iuf":
         array = np.array(array)
-        array.flat[rng.randrange(array.size)] = rng.choice([-1, 2**31 - 1, 7])
+        value = np.array(rng.choice([-1, 2**31 - 1, 7]))
+        array.flat[rng.randrange(array.size)] = value.astype(array.dtype)
     elif kind == 5:
         array = array.astype(np.float32) if array.dtype.kind in "iuf" else array[:0]
     else:

@@ -385,7 +385,8 @@ def test_every_kernel_and_criterion_of_looms_may_be_in_a_file():
         for value in vars(room).values():
             final = isinstance(value, type) and not inspect.isabstract(value)
             if final and issubclass(value, Kernel | Criterion | ThresholdRule | BaseEstimator):
-                assert _parts.type_name(value) in admitted
+                is_there = _parts.type_name(value) in admitted
+                assert is_there != (value is looms.Intervals)  # of a regressor of another library
 
 
 def test_saving_replaces_the_file_and_leaves_nothing_beside(tmp_path):
@@ -694,7 +695,7 @@ def test_a_class_of_a_script_cannot_be_imported_elsewhere(tmp_path, monkeypatch)
     path = tmp_path / "m.skops"
     save_model(path, make_pipeline(Script(1)).fit(X), {}, trusted=[Script])
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match=r"holds __main__\.Script, which cannot be imported"):
+    with pytest.raises(ModelFileError, match=r"cannot be imported here .*__main__.*Script"):
         load_model(path, trusted=["__main__.Script"])
 
 

@@ -8,7 +8,6 @@ import re
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -209,16 +208,14 @@ def load_model(
         problems, names = audited(schema, _names(trusted))
         model = None if problems else _built(skops_io, data, names, path)
     except Exception as error:  # a damaged or hostile file may raise any error
-        absent = sorted(name for name in _names(trusted) if not _is_importable(name))
-        if absent and isinstance(error, (ImportError, AttributeError)):
-            raise ModelFileError(
-                path,
-                f"it holds {listed(absent, quoted=str)}, which cannot be imported here",
-                "Define it in a module of that name that can be imported; a class of a script or "
-                "a notebook exists only in its __main__: move it to a module, and save again.",
-            ) from error
         problem = f"its content is damaged ({_brief(error)})"
         advice = _AGAIN if version == __version__ else another
+        if trusted and isinstance(error, (ImportError, AttributeError)):
+            problem = f"it holds a type of trusted= that cannot be imported here ({_brief(error)})"
+            advice = (
+                "Define it in a module that can be imported; a class of a script or a notebook "
+                "exists only in its __main__: move it to a module, and save again."
+            )
         raise ModelFileError(path, problem, advice) from error
     if problems:
         of_looms = any(name.startswith("looms.") for name in problems)
@@ -321,15 +318,6 @@ def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
 
 def _names(trusted: Collection[type | str]) -> set[str]:
     return {one if isinstance(one, str) else type_name(one) for one in trusted}
-
-
-def _is_importable(name: str) -> bool:
-    """True if a type that the caller trusts can be imported by its module and name."""
-    module, _, attribute = name.rpartition(".")
-    try:
-        return hasattr(import_module(module), attribute)
-    except (ImportError, ValueError):
-        return False
 
 
 def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str]:

@@ -6,6 +6,7 @@ some transformers and the splitters of scikit-learn, arrays and plain containers
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from functools import cache
 from typing import Any, get_args, get_type_hints
@@ -13,29 +14,41 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 from scipy import sparse
 from sklearn import model_selection
-from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
-from looms import estimators, nonconformity, tables, threshold
 from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.criteria import Criterion
+from looms.estimators._model import Model
+from looms.estimators._prevalence import PrevalenceClassifier
+from looms.estimators._search import Search
+from looms.estimators._trees import BoostedTrees
 from looms.fitted._ordered import CumulativeSigmoid
 from looms.folds import GapKFold
 from looms.kernels import Kernel
+from looms.nonconformity import NonconformityClassifier
 from looms.scores import WithoutUnits
 from looms.selection._nested import Setting
 from looms.selection._objective import HyperPrior
+from looms.tables import TablePreprocessor
+from looms.threshold import ThresholdRule
 
-#: Whatever inherits from them in these rooms is saved; then what no class declares by its name.
-_ROOTS = (BaseEstimator, Kernel, Criterion, threshold.ThresholdRule)
-_UNDECLARED = (Beta, Isotonic, Sigmoid, Softmax, CumulativeSigmoid, GapKFold, Setting, HyperPrior)
-_ROOMS = (estimators, nonconformity, tables)
+#: What inherits from them may be saved. The last are parts that no class declares by their names.
+_ROOTS = (
+    *(Model, PrevalenceClassifier, NonconformityClassifier, BoostedTrees, TablePreprocessor),
+    *(Search, Kernel, Criterion, ThresholdRule, GapKFold),
+    *(Beta, CumulativeSigmoid, Isotonic, Sigmoid, Softmax, Setting, HyperPrior),
+)
+#: Rooms of such classes, which use no files: others may inherit from them, wherever imported.
+_ROOMS = re.compile(
+    r"looms\.(calibration|criteria|estimators|fitted|folds|held_out|kernels|lssvm|nonconformity"
+    r"|optimize|scores|selection|svm|tables|threshold|units)\b"
+)
 #: A ColumnTransformer makes a FunctionTransformer of "passthrough".
 _TRANSFORMERS = (
     *(ColumnTransformer, FunctionTransformer, MaxAbsScaler, MissingIndicator, OneHotEncoder),
@@ -51,19 +64,15 @@ def type_name(kind: Any) -> str:
 
 def classes() -> set[type]:
     """Classes of looms in a model: the roots, what they declare, and what inherits from these."""
-    found = set[type]()
-    waiting: list[Any] = [*_ROOTS, *_UNDECLARED]
+    waiting: list[Any] = [*_ROOTS]
+    found: set[type] = {WithoutUnits}  # which is not saved
     while waiting:
         kind = waiting.pop()
-        waiting += get_args(kind)
-        of_looms = getattr(kind, "__module__", "").startswith("looms.")
-        if isinstance(kind, type) and kind not in found and kind is not WithoutUnits:  # not saved
-            if of_looms:
-                found.add(kind)
-                waiting += get_type_hints(kind).values()
-            if of_looms or kind in _ROOTS:
-                waiting += kind.__subclasses__()
-    return found
+        waiting += get_args(kind)  # of unions and containers
+        if isinstance(kind, type) and _ROOMS.match(kind.__module__) and kind not in found:
+            found.add(kind)
+            waiting += [*get_type_hints(kind).values(), *kind.__subclasses__()]
+    return found - {WithoutUnits}
 
 
 @cache
