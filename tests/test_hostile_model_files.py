@@ -396,6 +396,10 @@ NUMBERS = {
     "units of more rows": lambda: tampered(regressor(), "fitted_", "units", Units.rows(10**4)),
     "clusters": lambda: tampered(regressor(), "fitted_.units", "clusters", np.full(12, 10**12)),
     "classes of a pool": lambda: tampered(pool(), "_pool", "n_classes", 10**12),
+    "labels of neighbors": lambda: tampered(
+        NonconformityClassifier(measure="neighbors").fit(SAMPLES, CLASSES),
+        *("_neighbors", "labels", np.full(6, 10**12)),
+    ),
     "labels of a pool": lambda: tampered(pool(), "", "_validation_labels", np.full(12, 10**12)),
     "text in the place of gaps": lambda: tampered(
         SimpleImputer().fit(SAMPLES), "", "_fill_dtype", np.dtype("U250000000")

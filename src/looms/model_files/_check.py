@@ -19,6 +19,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from looms.nonconformity import NonconformityClassifier
+from looms.nonconformity._choice import Neighbors
+from looms.nonconformity._svm_grid import SVMGrid
 from looms.units import Units
 
 #: Without parts. In a file types and functions are names, which are admitted.
@@ -122,16 +124,24 @@ def _units(units: Any) -> None:
     _numbered("clusters", units.clusters, n)
 
 
-def _pool(model: Any) -> None:
-    if hasattr(model, "_pool"):
-        n = len(model.classes_)
-        _require(model._pool.n_classes == n, f"the pool is not of {n} classes")
-        _numbered("_validation_labels", model._validation_labels, n)
-        _numbered("_labels_by_others", model._labels_by_others, n)
+def _grid(grid: Any) -> None:
+    n = grid.n_classes
+    _require(grid.coef.shape[-1] == n * (n - 1) // 2, f"coefficients are not of {n} classes")
+
+
+def _neighbors(neighbors: Any) -> None:
+    _numbered("labels", neighbors.labels, len(neighbors.labels))
+
+
+def _validated(model: Any) -> None:
+    if hasattr(model, "_validation_labels"):
+        _numbered("_validation_labels", model._validation_labels, len(model.classes_))
 
 
 _CHECKS: dict[type, Callable[[Any], None]] = {
-    NonconformityClassifier: _pool,
+    Neighbors: _neighbors,
+    NonconformityClassifier: _validated,
     OneHotEncoder: _encoder,
+    SVMGrid: _grid,
     Units: _units,
 }
