@@ -220,7 +220,7 @@ def load_model(
     if problems:
         of_looms = any(name.startswith("looms.") for name in problems)
         holder = "a model of this version of looms does" if of_looms else "a model file may"
-        advice = "For files from people you trust, looms.load(path, trusted=[...]) admits others."
+        advice = "In Python, looms.load(path, trusted=[...]) admits others from people you trust."
         raise ModelFileError(
             path,
             f"it names {listed(problems, quoted=str)}, which {holder} not hold",
