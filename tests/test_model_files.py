@@ -1,28 +1,21 @@
-"""Model files: round trips, writing whole or not at all, and files made by an adversary."""
+"""Model files: round trips, writing whole or not at all, and files of other versions."""
 
-import ast
 import contextlib
 import copy
 import functools
-import importlib
 import inspect
 import io
-import json
 import operator
 import os
 import pickle
-import re
-import struct
 import subprocess
 import sys
-import tracemalloc
 import warnings
 import zipfile
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -32,31 +25,34 @@ import pytest
 import skops.io
 from evaluated import evaluated
 from pairwise import in_turn
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
-from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    LeaveOneOut,
+    LeavePGroupsOut,
+    LeavePOut,
+    PredefinedSplit,
+    RepeatedKFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
-    FunctionTransformer,
     MaxAbsScaler,
     OneHotEncoder,
     StandardScaler,
 )
-from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeRegressor
 from stacks import stacked_classifier, stacked_regressor
 
 import looms
 from looms import (
-    HeldOut,
     KernelClassifier,
     KernelRegressor,
     NonconformityClassifier,
@@ -64,35 +60,19 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
-from looms.calibration._isotonic import Isotonic
-from looms.calibration._sigmoid import Sigmoid
-from looms.calibration._softmax import Softmax
 from looms.criteria import Criterion
 from looms.datasets._table import Table
 from looms.estimators._trees import BoostedTreesRegressor
-from looms.fitted._outcome import Classes, Numbers
+from looms.fitted._outcome import Numbers
 from looms.folds import GapKFold
 from looms.kernels import (
-    ARD,
     RBF,
-    Columns,
     Kernel,
     Linear,
-    Matern,
-    Polynomial,
-    PowerExponential,
-    Ranked,
-    Weighted,
 )
-from looms.kernels._base import Sum
 from looms.kernels._names import as_kernel
-from looms.lssvm.fit import KernelMember
-from looms.model_files import ModelFileError, _files, _types, _values, load_model, save_model
-from looms.model_files._types import check_fitted
+from looms.model_files import ModelFileError, _files, _parts, load_model, save_model
 from looms.optimize._search import Outcome
-from looms.selection._candidates import Candidates
-from looms.selection._nested import Setting
-from looms.tables import Columns as TableColumns
 from looms.tables import TablePreprocessor
 from looms.threshold import ThresholdRule
 from looms.units import Units
@@ -110,7 +90,7 @@ def fitted():
 def save_unchecked(path, model, metadata=METADATA):
     """Save a model as an adversary would, who does not check what it holds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_files, "check_fitted", lambda *_: None)
+        patch.setattr(_files, "check", lambda *_: None)
         save_model(path, model, metadata)
 
 
@@ -221,12 +201,34 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
         )
 
 
-@pytest.mark.slow
-def test_splits_and_windows_are_saved_and_a_splitter_is_refused(tmp_path):
-    """A splitter is an object of scikit-learn that a file may not name; its splits are arrays."""
-    model = KernelRegressor("linear", cv=KFold(3)).fit(X, Y)
-    with pytest.raises(ModelFileError, match=r"the model holds sklearn.*KFold"):
-        save_model(tmp_path / "m.skops", model, {})
+GROUPS = np.arange(6) // 2
+SPLITTERS = [
+    *(KFold(3), KFold(3, shuffle=True, random_state=0), RepeatedKFold(n_splits=3, random_state=0)),
+    *(GroupKFold(3), LeaveOneOut(), LeavePOut(2), LeaveOneGroupOut(), LeavePGroupsOut(1)),
+    *(TimeSeriesSplit(2), PredefinedSplit(GROUPS), ShuffleSplit(2, random_state=0)),
+]
+
+
+@pytest.mark.parametrize("cv", SPLITTERS, ids=repr)
+def test_splitters_of_scikit_learn_come_back(tmp_path, cv):
+    save_model(tmp_path / "m.skops", KernelRegressor("linear", cv=cv), {})
+    loaded = load_model(tmp_path / "m.skops").model
+    groups = GROUPS if "Group" in type(cv).__name__ else None
+    pairs = (list(one.split(X, Y, groups)) for one in (loaded.cv, cv))
+    for ours, theirs in zip(*pairs, strict=True):
+        np.testing.assert_equal(ours, theirs)
+
+
+def test_an_evaluated_model_with_a_splitter_comes_back(tmp_path):
+    model = KernelRegressor("linear", cv=GroupKFold(3)).fit(X, Y, groups=GROUPS)
+    scores = model.evaluate()
+    model.save(tmp_path / "m.skops")
+    loaded = looms.load(tmp_path / "m.skops")
+    assert loaded.evaluate() == pytest.approx(scores)
+    np.testing.assert_array_equal(loaded.fit(X, Y, groups=GROUPS).predict(X), model.predict(X))
+
+
+def test_splits_and_windows_come_back(tmp_path):
     days = pd.Series(pd.date_range("2020", periods=len(X)))
     several = [list(KFold(3).split(X)), GapKFold(3, 0.1, np.arange(len(X)) / 2)]
     several += [GapKFold(3, timedelta(1), [day.date() for day in days])]
@@ -369,41 +371,22 @@ def test_what_is_saved_is_read(tmp_path, case):
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
 
 
-@pytest.mark.parametrize(
-    ("step", "problem"),
-    [
-        (OneHotEncoder(dtype=np.float32), "OneHotEncoder: dtype is not float64"),
-        (
-            ColumnTransformer([("all", "passthrough", [0, 1])], n_jobs=2),
-            "ColumnTransformer: n_jobs",
-        ),
-    ],
-)
-def test_state_that_reading_would_refuse_is_refused_when_saving(tmp_path, step, problem):
-    model = make_pipeline(step, KernelRegressor("linear", mu=1e-3)).fit(X, Y)
-    with pytest.raises(ModelFileError, match=f"could not be read again .{problem}"):
+def test_state_that_reading_would_refuse_is_refused_when_saving(tmp_path):
+    step = ColumnTransformer([("all", "passthrough", [0, 1])]).fit(X).set_params(n_jobs=2)
+    model = make_pipeline(step, KernelRegressor("linear", mu=1e-3))
+    with pytest.raises(ModelFileError, match=r"could not be read again .ColumnTransformer: n_jobs"):
         save_model(tmp_path / "m.skops", model, {})
     assert not os.listdir(tmp_path)
 
 
-def test_names_of_what_a_file_may_hold_are_right():
-    for name in _types.TYPES:
-        module, _, part = name.rpartition(".")
-        value = getattr(importlib.import_module(module), part)
-        assert f"{value.__module__}.{value.__qualname__}" == name
-
-
-#: A function may be any code, and so may a regressor of another library.
-NOT_IN_FILES = (looms.kernels.Function, looms.Intervals)
-
-
 def test_every_kernel_and_criterion_of_looms_may_be_in_a_file():
+    admitted = set().union(*_parts.admitted().values())
     for room in (looms.kernels, looms.criteria, looms.threshold, looms.estimators):
         for value in vars(room).values():
             final = isinstance(value, type) and not inspect.isabstract(value)
             if final and issubclass(value, Kernel | Criterion | ThresholdRule | BaseEstimator):
-                is_held = _values.type_name(value) in _types.TYPES
-                assert is_held != (value in NOT_IN_FILES), value
+                is_there = _parts.type_name(value) in admitted
+                assert is_there != (value is looms.Intervals)  # of a regressor of another library
 
 
 def test_saving_replaces_the_file_and_leaves_nothing_beside(tmp_path):
@@ -574,151 +557,7 @@ def test_another_version_of_scikit_learn_is_one_warning(tmp_path, monkeypatch):
     assert not any(issubclass(w.category, InconsistentVersionWarning) for w in caught)
 
 
-# Files made by an adversary ----------------------------------------------------
-
-HOSTILE = {
-    "builtin": eval,
-    "function": os.system,
-    "partial": functools.partial(os.system, "true"),
-    "method caller": operator.methodcaller("system", "true"),
-    "numpy function": np.save,
-    "function transformer": FunctionTransformer(os.system),
-    "method": RBF(gamma=1.0).set_params,
-    "tree, which may read beyond its arrays": DecisionTreeRegressor().fit(X, Y),
-    "another package's class": pd.Timestamp("2006-07-16"),
-    "machine of LIBSVM, whose arrays may be too short": SVC().fit(X, Y > 2),
-    "reader of files that columns name": CountVectorizer(input="filename"),
-    "choice among others": VotingClassifier([("one", DummyClassifier())]),
-    "random numbers": np.random.RandomState(0),
-    "function of a kernel": as_kernel(np.save),
-}
-
-
-@pytest.mark.parametrize("case", HOSTILE)
-def test_hostile_objects_are_refused(tmp_path, case):
-    content = {"looms_model_file": 1, "metadata": "{}", "model": HOSTILE[case]}
-    with pytest.raises(ModelFileError, match=r"it names .*Nothing was loaded"):
-        load_model(written(tmp_path, skops.io.dumps(content)))
-
-
-LOADERS = ("TypeNode", "FunctionNode", "ObjectNode", "ConstructorFromReduceNode", "ListNode")
-
-NAMES = (
-    ("os", "system"),
-    ("builtins", "eval"),
-    ("builtins", "exec"),
-    ("builtins", "getattr"),
-    ("subprocess", "Popen"),
-    ("functools", "partial"),
-    ("operator", "methodcaller"),
-    ("operator", "attrgetter"),
-    ("numpy", "load"),
-    ("numpy", "memmap"),
-    ("numpy.f2py", "run_main"),
-    ("numpy.ctypeslib", "load_library"),
-    ("scipy.io", "loadmat"),
-    ("sklearn.utils", "gen_batches"),
-    ("sklearn.datasets", "load_files"),
-    ("joblib", "load"),
-    ("pandas", "read_pickle"),
-    ("looms", "os"),
-    ("looms._optional", "require"),
-    ("looms._optional", "import_module"),
-    ("looms.datasets", "read_table"),
-    ("looms.model_files", "load_model"),
-    ("looms.model_files", "os"),
-    ("looms.model_files", "zipfile"),
-    ("looms.model_files", "Path"),
-    ("looms.model_files.zipfile", "ZipFile"),
-    ("looms.model_files.os", "system"),
-    ("looms.nowhere", "Thing"),
-    ("loomsy", "Thing"),
-    ("looms.kernels", "RBF.set_params"),
-    ("looms.tables._preprocessor", "OneHotEncoder"),
-    ("looms.model_files", "ModelFileError"),
-    ("looms.optimize._search", "Recorder"),
-    ("sklearn.utils._tags", "Tags"),
-)
-
-
-@pytest.mark.parametrize(
-    ("loader", "module", "name"),
-    [
-        *((loader, *NAMES[0]) for loader in LOADERS),
-        *((loader, *names) for names, loader in in_turn(NAMES[1:], LOADERS)),
-    ],
-)
-def test_hostile_names_are_refused(tmp_path, monkeypatch, loader, module, name):
-    """A node of every kind with a name in it, put where the model is."""
-    content = {"looms_model_file": 1, "metadata": "{}", "model": StandardScaler()}
-    state = tampered(skops.io.dumps(content), loader, module, name)
-    monkeypatch.setattr("skops.io._audit.Node.construct", None)  # nothing may be built
-    with pytest.raises(ModelFileError, match=r"it names .*which a model file may not hold"):
-        load_model(written(tmp_path, state))
-
-
-def tampered(data, loader, module, name):
-    arguments = json.loads(
-        zipfile.ZipFile(io.BytesIO(skops.io.dumps(("true",)))).read("schema.json")
-    )
-    node = {
-        "__class__": name,
-        "__module__": module,
-        "__loader__": loader,
-        "__id__": 1,
-        "content": [] if loader == "ListNode" else {**arguments, "__id__": 2},
-    }
-    schema = json.loads(zipfile.ZipFile(io.BytesIO(data)).read("schema.json"))
-    schema["content"]["model"] = node
-    return zipped(schema_json=json.dumps(schema))
-
-
-def regressor(X_fit):
-    return KernelRegressor("linear", mu=0.1).fit(X_fit, np.arange(len(Y)))
-
-
-@pytest.mark.parametrize("steps", [True, False])
-def test_sparse_samples_come_back_checked(tmp_path, steps):
-    """Products with a sparse matrix do not check its indices."""
-    model = regressor(sparse.csr_array(np.eye(6)))
-    saved = make_pipeline(MaxAbsScaler().fit(np.eye(6)), model) if steps else model
-    save_model(tmp_path / "m.skops", saved, {})
-    loaded = load_model(tmp_path / "m.skops").model
-    loaded = loaded[-1] if steps else loaded
-    np.testing.assert_array_equal(loaded.X_fit_.toarray(), np.eye(6))
-    model.X_fit_.indices[:] = 1_000_000
-    refused(tmp_path, saved)
-
-
-def column_transformer(hidden):
-    inner = make_pipeline(StandardScaler(), hidden)
-    return make_pipeline(ColumnTransformer([("both", inner, [0, 1])]), StandardScaler())
-
-
-def attribute(value):
-    return KernelRegressor(mu=value)
-
-
-HIDING = {
-    "a pipeline in a column transformer": column_transformer,
-    "a dict": lambda hidden: attribute({"a": {"b": hidden}}),
-    "a list of tuples": lambda hidden: attribute([(1, hidden)]),
-    "an array of objects": lambda hidden: attribute(np.array([hidden, None], dtype=object)),
-    "a kernel": lambda hidden: attribute(RBF(gamma=hidden)),
-}
-
-
-@pytest.mark.parametrize("case", HIDING)
-def test_hostile_sparse_samples_are_found_anywhere(tmp_path, case):
-    samples = sparse.csr_array(np.eye(3))
-    model = HIDING[case](attribute(samples))
-    save_model(tmp_path / "m.skops", model, {})
-    load_model(tmp_path / "m.skops")
-    samples.indices[:] = 1_000_000
-    refused(tmp_path, model)
-
-
-# Fitted state that contradicts itself ------------------------------------------------
+# Fitted state -----------------------------------------------------------------------
 
 LABELS = np.array(["a", "b", "c"] * 4)
 POINTS = np.random.default_rng(0).normal(size=(12, 2))
@@ -738,7 +577,7 @@ MACHINES = {
         nested=True,
     ),
     "three classes": lambda: KernelClassifier("ard", calibration="isotonic").fit(POINTS, LABELS),
-    "regression": lambda: regressor(np.eye(6)),
+    "regression": lambda: KernelRegressor("linear", mu=0.1).fit(np.eye(6), np.arange(6)),
     "stack": lambda: stacked_regressor(["linear", "rbf"]).fit(
         POINTS,
         POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
@@ -773,206 +612,6 @@ def machine(name):
         return MACHINES[name]()
 
 
-TAMPERED = [
-    ("trees", "children_", np.full((9, 2), 10**9)),
-    ("trees", "children_", np.array([[7, 7]])),
-    ("trees", "feature_", np.array([5])),
-    ("trees", "feature_", np.array([0.5])),
-    ("trees", "roots_", np.array([[-1]])),
-    ("trees", "depth_", 10**9),
-    ("trees", "value_", np.array([np.nan])),
-    ("trees", "threshold_", None),
-    ("trees", "baseline_", np.zeros((2, 2))),
-    ("two classes.fitted_.members[0]", "dual_coef", np.ones(5)),
-    ("two classes.fitted_.members[0]", "dual_coef", np.full(12, np.nan)),
-    ("two classes.fitted_.members[0]", "dual_coef", np.array(["x"] * 12)),
-    ("two classes.fitted_.members[0]", "dual_coef", np.array([None] * 12, dtype=object)),
-    ("two classes.fitted_.rows", "X", np.zeros(3)),
-    ("two classes.fitted_.rows", "X", np.zeros((12, 5))),
-    ("two classes.fitted_.rows", "X", np.full((12, 2), np.inf)),
-    ("two classes.fitted_.rows", "X", None),
-    ("two classes.fitted_.members[0]", "intercept", "b"),
-    ("two classes.fitted_.members[0]", "intercept", np.ones(3)),
-    ("two classes.fitted_.members[0]", "kernel", None),
-    ("two classes.fitted_.members[0]", "kernel", RBF(gamma=-1.0)),
-    ("two classes.fitted_.members[0]", "kernel", RBF(gamma=np.nan)),
-    ("two classes.fitted_.members[0]", "kernel", RBF()),
-    ("two classes.fitted_.members[0]", "kernel", Polynomial(degree=10**9, c=1.0)),
-    ("two classes.fitted_.members[0]", "kernel", Columns(RBF(gamma=1.0), [7])),
-    ("two classes.fitted_.members[0]", "kernel", Ranked(RBF(gamma=1.0), np.zeros((2, 3, 1)))),
-    ("two classes.fitted_.members[0]", "kernel", Ranked(RBF(gamma=1.0), "scores")),
-    ("two classes.fitted_.members[0]", "kernel", Weighted(RBF(gamma=1.0), np.ones(7))),
-    ("two classes.fitted_.members[0]", "kernel", Matern(nu=1.0, gamma=1.0)),
-    ("two classes.fitted_.members[0]", "kernel", PowerExponential(power=2.5, gamma=1.0)),
-    ("two classes.fitted_.members[0]", "kernel", Sum(RBF(gamma=1.0), 3)),
-    ("two classes.fitted_.members[0]", "mu", 0.0),
-    ("two classes.fitted_.members[0]", "mu", np.inf),
-    ("two classes.fitted_.rule", "threshold", "0"),
-    ("two classes.fitted_.rule", "threshold", np.nan),
-    ("two classes.fitted_.rows.outcome", "labels", np.array(["only"])),
-    ("two classes.fitted_.rows.outcome", "labels", np.array(["a", "a"])),
-    ("two classes.fitted_.rows.outcome", "labels", np.array(["a", "b", "c"])),
-    ("two classes.fitted_", "loo_outputs", None),
-    ("two classes.fitted_", "loo_outputs", np.ones(3)),
-    ("two classes.fitted_", "loo_outputs", np.array(["x"] * 12)),
-    ("two classes.fitted_", "table", POINTS),
-    ("two classes.fitted_", "rows", 3),
-    ("two classes.fitted_", "selection", 3),
-    ("two classes.fitted_", "rule", 3),
-    ("two classes.fitted_.rule", "tie", 2.0),
-    ("two classes.fitted_.rows", "outcome", Numbers()),
-    ("two classes.fitted_.rows", "targets", np.ones((12, 2))),
-    ("two classes.fitted_.rows", "groups", np.full(12, 99)),
-    ("two classes.fitted_.rows", "numbers", np.ones(5)),
-    ("two classes.fitted_.rows.outcome", "threshold", 3),
-    ("two classes.fitted_.rows.outcome", "calibration", "platt"),
-    ("two classes.fitted_.selection", "closed", 3),
-    ("two classes.fitted_.selection", "candidates", Candidates([3])),
-    ("two classes.fitted_.rows", "fit_weight", -np.ones(12)),
-    ("two classes.fitted_.rows", "selection_weight", np.ones(5)),
-    ("two classes.fitted_", "units", Units.rows(5)),
-    ("two classes.fitted_", "units", np.arange(12)),
-    ("two classes.fitted_.units", "number", np.full((1, 12), 99)),
-    ("two classes.fitted_.units", "number", np.arange(12)),
-    ("two classes.fitted_.units", "tested", np.ones((1, 12))),
-    ("two classes.fitted_.units", "clusters", np.full(12, -1)),
-    ("two classes.fitted_.units", "clusters", np.arange(5)),
-    ("two classes.fitted_", "held_out_outputs", None),
-    ("two classes.fitted_", "held_out_outputs", np.ones(3)),
-    ("nested.fitted_", "units", None),
-    ("nested", "_scores", {"nested": 3}),
-    ("nested._scores['nested']", "_nested", 3),
-    ("nested._scores['nested']", "rows", np.arange(3)),
-    ("nested._scores['nested']", "kind", 3),
-    ("nested._scores['nested']", "with_errors", {"accuracy": 3}),
-    ("nested._scores['nested']", "with_errors", {"accuracy": ("no", 0.0)}),
-    ("nested._scores['nested']", "decisions", "no"),
-    ("nested._scores['nested']", "predictions", HeldOut(np.ones(3), np.ones(3))),
-    ("in folds.fitted_.rows", "seed", np.arange(3)),
-    ("in folds.fitted_", "recipe", 3),
-    ("nested.fitted_.rows", "weight", np.eye(12)[0]),
-    ("nested._scores['nested']._nested", "model_of_fold", np.full(12, 99)),
-    ("nested._scores['nested']._nested", "model_of_fold", np.zeros(3)),
-    ("nested._scores['nested']._nested", "model_of_fold", np.zeros(1, dtype=int)),
-    ("nested._scores['nested']._nested", "whole", "no"),
-    ("nested._scores['nested']._nested", "units", Units.of_numbers(np.arange(12) // 2)),
-    ("nested._scores['nested']._nested.units", "number", np.linspace(0.0, 1.0, 12)[None]),
-    ("nested._scores['nested']._nested", "held_out", HeldOut(np.ones(3), np.ones(3))),
-    ("nested._scores['nested']._nested", "models", ("linear",) * 9),
-    ("nested._scores['nested']._nested", "models", "linear" * 9),
-    ("nested._scores['nested']._nested", "models", ((),) * 9),
-    ("nested._scores['nested']._nested", "models", (Setting(Linear(), "x"),) * 9),
-    ("nested._scores['nested']._nested", "models", (Setting(Linear(), -1.0),) * 9),
-    (
-        "nested._scores['nested']._nested",
-        "models",
-        ((KernelMember(1.0, Linear(), 1.0, np.ones(5), 0.0),),) * 9,
-    ),
-    (
-        "nested._scores['nested']._nested",
-        "models",
-        ((KernelMember(1.0, Linear(), 1.0, 0, 0.0, np.ones(3)),),) * 9,
-    ),
-    ("nested._scores['nested']._nested.decisions", "predicted", np.full(12, 2)),
-    ("nested._scores['nested']._nested.decisions", "probabilities", np.ones(5)),
-    ("nested._scores['nested']._nested.decisions", "wrong", np.ones(5)),
-    ("nested._scores['nested']._nested", "decisions", "no"),
-    ("nested._scores['nested']._nested", "auc", "no"),
-    ("nested._scores['nested']._nested", "auc", (0.9, np.ones(5))),
-    ("nested._scores['nested']._nested", "own_residuals", np.array(["x"] * 12)),
-    ("nested._scores['nested']._nested", "rows", np.arange(3)),
-    ("two classes.fitted_.rows", "selection_weight", -np.ones(12)),
-    ("two classes.fitted_.selection", "candidates", None),
-    ("two classes.fitted_.selection", "index", 7),
-    ("two classes.fitted_.rule", "calibrator", 3),
-    ("two classes.fitted_.rule", "calibrator", Sigmoid(np.nan, 0.0)),
-    ("two classes.fitted_.selection.tuning.stages[0][1]", "n_iterations", "five"),
-    ("two classes.fitted_.selection", "tuning", 3),
-    ("two classes.fitted_.selection.tuning", "stages", ((12, 3),)),
-    ("two classes.fitted_.selection.tuning", "at_bounds", None),
-    ("two classes.fitted_", "recipe", KernelRegressor(mu=1e-3)),
-    ("svm.fitted_", "recipe", KernelRegressor(mu=1e-3)),
-    ("pool", "_seed", "no"),
-    ("three classes.fitted_.members[0]", "kernel", ARD(gammas=np.ones(5))),
-    ("three classes.fitted_.members[0]", "intercept", np.ones(2)),
-    ("three classes.fitted_.rule", "calibrator", Isotonic([0.0, 1.0], [0.5])),
-    ("three classes.fitted_.rule", "calibrator", Softmax(1.0, [0.0, 0.0])),
-    ("three classes.fitted_.rule", "calibrator", Softmax(-1.0, [0.0, 0.0, 0.0])),
-    ("three classes.fitted_.rule", "threshold", np.zeros(2)),
-    ("two classes.fitted_.rule", "calibrator", Softmax(1.0, [0.0, 0.0])),
-    ("regression.fitted_.members[0]", "dual_coef", np.ones((6, 2))),
-    ("regression.fitted_.members[0]", "mu", -1.0),
-    ("stack.fitted_", "members", 3),
-    ("stack.fitted_", "members", ("rbf", "linear")),
-    ("stack.fitted_", "blocks_scored_in", 3),
-    ("stack.fitted_", "blocks_scored_in", (Units.rows(5), np.ones(5))),
-    ("stack.fitted_", "blocks_scored_in", (Units.rows(12), np.ones(5))),
-    ("stack.fitted_", "blocks_scored_in", (Units.rows(12), np.array(["x"] * 12))),
-    ("stack.fitted_", "candidate_weights", np.ones(5)),
-    ("pool", "deciding_", np.array([110])),
-    ("pool", "deciding_", np.array([], dtype=int)),
-    ("svm.fitted_.members[0]", "loss", "logistic"),
-    ("svm.fitted_.members[0]", "dual_coef", np.zeros((1, 1))),
-    ("svm.fitted_.members[0]", "intercept", "b"),
-    ("svm.fitted_.members[0]", "sigmoids", np.zeros((2, 1))),
-    ("svm.fitted_.members[0]", "sigmoids", None),
-    ("svm.fitted_.members[0]", "mu", 0.0),
-    ("svm.fitted_.rule", "calibrator", 3),
-    ("transformed.fitted_.rows.outcome", "transform", "cube"),
-    ("transformed.fitted_.rows.outcome", "errors", {"cube": 1.0}),
-    ("transformed.fitted_.rows.outcome", "errors", {"log": "small"}),
-    ("transformed.fitted_.rows", "outcome", Classes(np.array(["a", "b"]))),
-    ("transformed.fitted_", "loo_outputs", np.ones(3)),
-    ("transformed", "_scores", {"nested": 3}),
-    ("transformed._scores['nested']._nested", "models", ("transformed",)),
-    ("transformed._scores['nested']._nested", "models", (Setting(Linear(), 1.0),) * 10),
-    ("transformed._scores['nested']._nested.models[3].rows", "targets", np.ones((4, 2))),
-    ("transformed._scores['nested']._nested.models[3]", "units", Units.rows(5)),
-    ("transformed._scores['nested']._nested.models[3].rows", "outcome", Classes(np.array([0, 1]))),
-    ("classes of a table.fitted_", "columns", StandardScaler()),
-    ("classes of a table.fitted_", "recipe", KernelRegressor()),
-    ("classes of a table", "_scores", {"nested": 3}),
-    ("classes of a table._scores['nested']._nested", "models", ("linear",) * 5),
-    ("classes of a table._scores['nested']", "rows", np.arange(3)),
-    ("classes of a table._scores['nested']._nested.models[0]", "columns", None),
-    ("classes of a table.fitted_", "members", ()),
-    ("numbers of a table.fitted_.rows.outcome", "transform", "cube"),
-    ("numbers of a table.fitted_", "held_out_outputs", np.ones(3)),
-    ("stack", "_scores", {"fit": 3}),
-    ("stack.fitted_", "in_folds", 3),
-    ("svm.fitted_.rows", "fit_weight", np.ones(5)),
-    ("svm.fitted_.rows", "selection_weight", -np.ones(12)),
-    ("svm.fitted_.rows", "X", np.zeros((12, 5))),
-    ("svm.fitted_", "held_out_outputs", np.ones(3)),
-    ("svm.fitted_", "units", Units.rows(5)),
-    ("nested svm", "_scores", {"nested": 3}),
-    ("nested svm._scores['nested']._nested", "models", ("svm",)),
-    ("nested svm._scores['nested']._nested", "units", Units.rows(5)),
-    ("nested svm._scores['nested']._nested", "rows", np.arange(3)),
-    ("nested svm._scores['nested']._nested", "decisions", "no"),
-    ("pool", "validation_scores_", np.ones((1, 1))),
-    ("pool", "_labels_by_others", np.zeros(1, dtype=int)),
-    ("pool", "classes_", np.array(["a", "b", "c"])),
-    ("pool of three", "n_features_in_", 7),
-    ("scaler", "scale_", np.ones(9)),
-    ("scaler", "scale_", np.zeros(2)),
-]
-
-#: One for each machine, which is met as a file.
-FIRST = {name.partition(".")[0]: attribute for name, attribute, _ in TAMPERED}.items()
-
-
-def refused(folder, model, by_file=True):
-    """Reading a file ends with this check; what passes it is refused before, as a file."""
-    with contextlib.suppress(Exception):
-        check_fitted(model, ())
-        by_file = True
-    if by_file:
-        save_unchecked(folder / "m.skops", model)
-        with pytest.raises(ModelFileError, match="its content is damaged"):
-            load_model(folder / "m.skops")
-
-
 @pytest.mark.parametrize("name", MACHINES)
 @pytest.mark.slow
 def test_what_was_fitted_loads_and_predicts_the_same(tmp_path, name):
@@ -984,42 +623,26 @@ def test_what_was_fitted_loads_and_predicts_the_same(tmp_path, name):
     np.testing.assert_array_equal(getattr(loaded, method)(new), getattr(model, method)(new))
 
 
-def part_at(model, path):
-    """Part of a model by its path, such as ``fitted_.members[0]``; "" for the model."""
-    for name, places in re.findall(r"(\w+)((?:\[\S+?\])*)", path):
-        model = getattr(model, name)
-        for place in re.findall(r"\[(\S+?)\]", places):
-            model = model[ast.literal_eval(place)]
-    return model
+CONTRADICTIONS = {
+    "weights of other rows": ("rows.weight", np.ones(3)),
+    "targets of other classes": ("rows.targets", np.ones((12, 2))),
+    "an outcome of numbers": ("rows.outcome", Numbers()),
+    "units of other rows": ("units", Units.rows(5)),
+    "outputs of other rows": ("loo_outputs", np.ones(3)),
+    "no members": ("members", ()),
+    "rows that are none": ("rows", 3),
+}
 
 
-@pytest.mark.parametrize(("name", "attribute", "value"), TAMPERED)
-def test_state_that_contradicts_itself_is_refused(tmp_path, name, attribute, value):
-    name, _, part = name.partition(".")
-    model = copy.deepcopy(machine(name))
-    object.__setattr__(part_at(model, part), attribute, value)
-    refused(tmp_path, model, by_file=(name, attribute) in FIRST)
-
-
-@pytest.mark.parametrize(
-    ("attribute", "value"),
-    [
-        ("weight", 0.9),
-        ("weight", -0.1),
-        ("mu", 0.0),
-        ("kernel", None),
-        ("kernel", RBF(gamma=-1.0)),
-        ("kernel", as_kernel("precomputed")),
-        ("dual_coef", np.ones(3)),
-        ("intercept", np.nan),
-    ],
-)
-def test_a_member_of_a_stack_that_contradicts_it_is_refused(tmp_path, attribute, value):
-    model = copy.deepcopy(machine("stack"))
-    member = model.members_[0]
-    assert member.weight != pytest.approx(0.9)
-    object.__setattr__(member, attribute, value)
-    refused(tmp_path, model)
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_parts_of_a_fit_that_do_not_agree_are_refused(tmp_path, case):
+    name, value = CONTRADICTIONS[case]
+    model = copy.deepcopy(machine("two classes"))
+    owner, _, attribute = f"fitted_.{name}".rpartition(".")
+    object.__setattr__(operator.attrgetter(owner)(model), attribute, value)
+    save_unchecked(tmp_path / "m.skops", model)
+    with pytest.raises(ModelFileError, match="its content is damaged"):
+        load_model(tmp_path / "m.skops")
 
 
 def test_a_stack_comes_back_whole(tmp_path):
@@ -1031,39 +654,6 @@ def test_a_stack_comes_back_whole(tmp_path):
     assert loaded.evaluate() == pytest.approx(model.evaluate())
     ours, theirs = (evaluated(one).predict_interval(POINTS, 0.8) for one in (loaded, model))
     np.testing.assert_allclose(ours, theirs)
-
-
-TAMPERED_STEPS = {
-    "categories of no column": ("_values", {}),
-    "a value twice": ("_values", {"t": ["a", "a"]}),
-    "values that are no text": ("_values", {"t": ["a", 3]}),
-    "rare values of another column": ("_rare", {"n": []}),
-    "short means": ("means_", np.ones(3)),
-    "no scale": ("scales_", np.zeros(1)),
-    "short medians": ("medians_", np.ones(3)),
-    "gaps of a column that is not there": ("_marked", np.array([7])),
-    "kinds of columns that are not there": ("kinds_", TableColumns({"nowhere": "number"})),
-    "kinds without marks": ("kinds_", {"n": "number", "t": "category"}),
-    "kinds of other features": ("kinds_", TableColumns(dict.fromkeys(FRAME, "category"))),
-    "fewer kinds than features": ("kinds_", TableColumns({"n": "number"})),
-    "ranges of other columns": ("ranges_", {"nowhere": [0.0, 1.0]}),
-    "ranges that are none": ("ranges_", {"n": ["a", "b"]}),
-    "ranges in another order": ("ranges_", {"n": [2.0, 1.0]}),
-    "other names": ("feature_names_in_", np.array(["a"] * FRAME.shape[1], dtype=object)),
-    "another number of columns": ("n_features_in_", 1),
-    "remarks that are none": ("_found", [("dates", "a", 3)]),
-}
-
-
-@pytest.mark.parametrize("case", TAMPERED_STEPS)
-def test_a_step_that_contradicts_itself_is_refused(tmp_path, case):
-    table = copy.deepcopy(machine("table"))
-    setattr(table, *TAMPERED_STEPS[case])
-    refused(tmp_path, table)
-
-
-def test_a_pipeline_that_names_a_folder_for_pickles_is_refused(tmp_path):
-    refused(tmp_path, make_pipeline(StandardScaler(), memory=str(tmp_path)))
 
 
 # Types that the caller admits -----------------------------------------------------
@@ -1105,43 +695,11 @@ def test_a_class_of_a_script_cannot_be_imported_elsewhere(tmp_path, monkeypatch)
     path = tmp_path / "m.skops"
     save_model(path, make_pipeline(Script(1)).fit(X), {}, trusted=[Script])
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match=r"holds __main__\.Script, which cannot be imported"):
+    with pytest.raises(ModelFileError, match=r"cannot be imported here .*__main__.*Script"):
         load_model(path, trusted=["__main__.Script"])
 
 
-# Files that are larger than they look -----------------------------------------------
-
-
-def bomb(name, megabytes):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, b"a" * (megabytes << 20))
-    return buffer.getvalue()
-
-
-def with_size_in_directory(data, n_bytes):
-    """The same file, its directory saying that a member is of so many bytes."""
-    at = data.index(b"PK\x01\x02") + 24
-    return data[:at] + struct.pack("<I", n_bytes) + data[at + 4 :]
-
-
-HUGE = {
-    "as its directory says": lambda: bomb("schema.json", 15),
-    "and its directory lies": lambda: with_size_in_directory(bomb("schema.json", 15), 60_000),
-    "in a zip file in it": lambda: zipped(**{"a_npz": bomb("data.npy", 15), "schema_json": "{}"}),
-}
-
-
-@pytest.mark.parametrize("case", HUGE)
-def test_a_small_file_that_unpacks_to_a_large_one_is_refused_before(tmp_path, case):
-    path = written(tmp_path, HUGE[case]())
-    tracemalloc.start()
-    try:
-        with pytest.raises(ModelFileError, match=r"not a whole one|larger than 1000000 bytes"):
-            load_model(path, max_bytes=10**6)
-        assert tracemalloc.get_traced_memory()[1] < 10 << 20
-    finally:
-        tracemalloc.stop()
+# Size ------------------------------------------------------------------------
 
 
 def test_the_limit_can_be_raised(tmp_path):
@@ -1203,13 +761,37 @@ def test_a_newer_looms_is_named(tmp_path):
     with pytest.warns(UserWarning, match=r"saved with looms 99\.1rc2, read with .* upgrade"):
         load_model(path)
     model = copy.deepcopy(machine("two classes"))
-    object.__setattr__(model.fitted_.leading, "mu", -1.0)
+    object.__setattr__(model.fitted_, "members", ())
     save_unchecked(path, model, {"looms_version": "99.1rc2"})
-    with pytest.raises(ModelFileError, match=r"of looms 99\.1rc2, and this is looms .* upgrade"):
+    with pytest.raises(ModelFileError, match=r"damaged .*looms wrote it \(99\.1rc2; .* upgrade"):
         load_model(path)
     save_model(path, make_pipeline(PCA()), {"looms_version": "99.1rc2"}, trusted=[PCA])
-    with pytest.raises(ModelFileError, match=r"of looms 99\.1rc2, and this is looms .* upgrade"):
+    with pytest.raises(ModelFileError, match=r"names .*looms wrote it \(99\.1rc2; .* upgrade"):
         load_model(path)
+
+
+@pytest.mark.parametrize("version", ["0.0.7", looms.__version__])
+def test_classes_of_another_version_are_no_attack(tmp_path, version):
+    path = tmp_path / "m.skops"
+    save_model(path, fitted(), {"looms_version": version})
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    renamed = members["schema.json"].replace(b'"looms.fitted._fitted"', b'"looms.fitted._older"')
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in {**members, "schema.json": renamed}.items():
+            archive.writestr(name, content)
+    problem = r"names looms\.fitted\._older\.\w+, .*another version of looms wrote it.* fit .* anew"
+    with pytest.raises(ModelFileError, match=f"(?i){problem}") as caught:
+        load_model(path)
+    assert "trusted" not in str(caught.value)
+
+
+def test_parts_that_another_version_does_not_write_are_named(tmp_path):
+    model = copy.deepcopy(machine("two classes"))
+    del vars(model.fitted_.leading)["mu"]
+    save_unchecked(tmp_path / "m.skops", model, {"looms_version": "0.0.7"})
+    with pytest.raises(ModelFileError, match=r"mu is not there.*wrote it \(0\.0\.7; .* anew"):
+        load_model(tmp_path / "m.skops")
 
 
 @pytest.mark.parametrize("version", ["0", looms.__version__, "boo", 7, None])
@@ -1218,14 +800,6 @@ def test_other_versions_are_not_newer(tmp_path, version):
     save_model(tmp_path / "m.skops", model, {"looms_version": version})
     again = load_model(tmp_path / "m.skops").model
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-
-
-def test_a_package_whose_name_begins_alike_is_refused(tmp_path, monkeypatch):
-    impostor = type("Impostor", (BaseEstimator,), {"__module__": "loomsy"})
-    monkeypatch.setitem(sys.modules, "loomsy", SimpleNamespace(Impostor=impostor))
-    data = skops.io.dumps({"looms_model_file": 1, "metadata": "{}", "model": impostor()})
-    with pytest.raises(ModelFileError, match=r"it names loomsy\.Impostor"):
-        load_model(written(tmp_path, data))
 
 
 def test_without_skops_the_message_names_the_extra(tmp_path, monkeypatch):

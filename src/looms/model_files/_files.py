@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import warnings
-import zipfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +18,9 @@ from looms._files import FileError, advice_on, reading, write_whole
 from looms._optional import require
 from looms._version import __version__
 from looms._words import listed
-from looms.model_files._skops import ADMITTED, Allowance, TooLarge, packed, refused, repacked
-from looms.model_files._types import check_fitted
-from looms.model_files._values import type_name
+from looms.model_files._archive import TooLarge, audited, bytes_left, packed, schema_of
+from looms.model_files._check import check
+from looms.model_files._parts import type_name
 
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
@@ -77,9 +74,9 @@ def save_model(
         File to write; an existing one is replaced.
     model : estimator
         Fitted model. It may contain estimators and kernels of looms; ``SimpleImputer``,
-        ``StandardScaler``, ``MaxAbsScaler`` and ``OneHotEncoder`` (of texts, to float64) of
-        scikit-learn; ``ColumnTransformer`` without ``n_jobs`` and ``transformer_weights``; and
-        pipelines of them without ``memory``.
+        ``StandardScaler``, ``MaxAbsScaler`` and ``OneHotEncoder`` (of texts) of scikit-learn, and
+        its splitters; ``ColumnTransformer`` without ``n_jobs``; and pipelines of them without
+        ``memory``.
     metadata : mapping, optional
         Values that JSON can hold. ``looms_version`` is added. ``looms score`` needs ``target``, the
         name of the column to predict.
@@ -121,23 +118,23 @@ def save_model(
         "model": model,
     }
     data = packed(skops_io.dumps(content))
-    problems = refused(_schema(data), _names(trusted))
+    problems, names = audited(schema_of(data), _names(trusted))
     if problems:
         raise ModelFileError(
             path,
             f"the model holds {listed(problems, quoted=str)}, which a model file may not hold",
             "Give kernels and criteria by name or as objects of looms, not as functions; keep "
-            "what you add to a model in the metadata; name other types, and their functions, "
-            "in trusted, to save_model and to load_model.",
+            "what you add to a model in the metadata of looms.model_files.save_model; name other "
+            "types, and their functions, in trusted=[...], to model.save and to looms.load.",
         )
     try:
-        check_fitted(_built(skops_io, data, _names(trusted), path), _names(trusted))
+        _built(skops_io, data, names, path)
     except ValueError as error:
         raise ModelFileError(
             path,
             f"the model could not be read again ({error})",
-            "A model file holds fitted models with the options that help(save_model) names; "
-            "prepare the columns by other transformers.",
+            "A model file holds fitted models with the options that "
+            "help(looms.model_files.save_model) names; prepare the columns by other transformers.",
         ) from error
     try:
         write_whole(path, data)
@@ -176,9 +173,9 @@ def load_model(
     Raises
     ------
     ModelFileError
-        If there is no such file, or it is not a model file, is damaged, needs a newer looms, is
-        larger than ``max_bytes``, or names types or attributes that are not allowed; or if the
-        fitted state of the model contradicts itself.
+        If there is no such file, or it is not a model file, is damaged, is of another version of
+        looms, is larger than ``max_bytes``, or names types that are not allowed; or if the parts of
+        the fit do not agree.
     ImportError
         If skops is not installed.
 
@@ -202,39 +199,36 @@ def load_model(
     """
     path = Path(path)
     skops_io = require("skops.io", "Reading a model file")
-    names = _names(trusted)
     data, schema = _opened(path, max_bytes)
-    metadata, newer = _described(schema, path)
-    upgrade = f"It is of looms {newer}, and this is looms {__version__}: upgrade looms."
+    metadata, version = _described(schema, path)
+    newer = _release(version) > _release(__version__)
+    remedy = "upgrade looms" if newer else "fit the model anew, and save it"
+    another = f"Another version of looms wrote it ({version}; this is {__version__}): {remedy}."
     try:
-        problems = refused(schema, names)
-        if not problems:
-            model = _built(skops_io, data, names, path)
-            check_fitted(model, names)
+        problems, names = audited(schema, _names(trusted))
+        model = None if problems else _built(skops_io, data, names, path)
     except Exception as error:  # a damaged or hostile file may raise any error
-        absent = sorted(name for name in names if not _is_importable(name))
-        if absent and isinstance(error, (ImportError, AttributeError)):
-            raise ModelFileError(
-                path,
-                f"it holds {listed(absent, quoted=str)}, which cannot be imported here",
-                "Define it in a module of that name that can be imported; a class of a script or "
-                "a notebook exists only in its __main__: move it to a module, and save again.",
-            ) from error
         problem = f"its content is damaged ({_brief(error)})"
-        raise ModelFileError(path, problem, upgrade if newer else _AGAIN) from error
+        advice = _AGAIN if version == __version__ else another
+        if trusted and isinstance(error, (ImportError, AttributeError)):
+            problem = f"it holds a type of trusted= that cannot be imported here ({_brief(error)})"
+            advice = (
+                "Define it in a module that can be imported; a class of a script or a notebook "
+                "exists only in its __main__: move it to a module, and save again."
+            )
+        raise ModelFileError(path, problem, advice) from error
     if problems:
-        advice = (
-            "For files from people you trust, load_model(..., trusted=[...]) in Python admits "
-            "other types."
-        )
+        of_looms = any(name.startswith("looms.") for name in problems)
+        holder = "a model of this version of looms does" if of_looms else "a model file may"
+        advice = "In Python, looms.load(path, trusted=[...]) admits others from people you trust."
         raise ModelFileError(
             path,
-            f"it names {listed(problems, quoted=str)}, which a model file may not hold",
-            f"Nothing was loaded. {upgrade if newer else advice}",
+            f"it names {listed(problems, quoted=str)}, which {holder} not hold",
+            f"Nothing was loaded. {another if newer or of_looms else advice}",
         )
     if newer:
         warnings.warn(
-            f"{path}: saved with looms {newer}, read with {__version__}. If its predictions "
+            f"{path}: saved with looms {version}, read with {__version__}. If its predictions "
             "matter, upgrade looms.",
             stacklevel=2,
         )
@@ -297,18 +291,18 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 
 
 def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
-    """Unpacked content of the file, of limited size, and its list of types."""
+    """Content of the file, which is of limited size when unpacked, and its list of types."""
     with reading(path, ModelFileError):
-        packed = path.read_bytes()
-    if not packed:
+        data = path.read_bytes()
+    if not data:
         raise ModelFileError(path, "the file is empty", _AGAIN)
-    if not packed.startswith(b"PK"):
+    if not data.startswith(b"PK"):
         raise ModelFileError(
             path, "it is not a model file", "looms fit and the models' save() write them."
         )
     try:
-        data = repacked(packed, Allowance(max_bytes))
-        schema = _schema(data)
+        bytes_left(data, max_bytes)
+        schema = schema_of(data)
         schema["content"].keys()
         return data, schema
     except TooLarge:
@@ -322,28 +316,14 @@ def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
         raise ModelFileError(path, problem, _AGAIN) from error
 
 
-def _schema(data: bytes) -> Any:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return json.loads(archive.read("schema.json"))
-
-
 def _names(trusted: Collection[type | str]) -> set[str]:
     return {one if isinstance(one, str) else type_name(one) for one in trusted}
 
 
-def _is_importable(name: str) -> bool:
-    """True if a type that the caller trusts can be imported by its module and name."""
-    module, _, attribute = name.rpartition(".")
-    try:
-        return hasattr(import_module(module), attribute)
-    except (ImportError, ValueError):
-        return False
+def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str]:
+    """Metadata of a file, and the version of looms that wrote it.
 
-
-def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str | None]:
-    """Metadata of a file, and the version of looms that wrote it if it is newer than this one.
-
-    They are read before the model, because a newer file may hold types unknown to this version.
+    They are read before the model, because another version may have other types.
     """
     content = schema["content"]
     if not content.keys() >= _KEYS:
@@ -361,8 +341,7 @@ def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str | None]:
     if not isinstance(metadata, dict):
         raise ModelFileError(path, "its content is damaged (it has no metadata)", _AGAIN)
     version = metadata.get("looms_version")
-    newer = isinstance(version, str) and _release(version) > _release(__version__)
-    return metadata, version if newer else None
+    return metadata, version if isinstance(version, str) else "unknown"
 
 
 def _plain(node: Any) -> Any:
@@ -379,14 +358,14 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(map(int, numbers[0].split("."))) if numbers else ()
 
 
-def _built(skops_io: Any, data: bytes, trusted: Collection[str], path: Path) -> BaseEstimator:
-    """Model built from the file; ValueError if it is not an estimator."""
-    admitted = sorted(set().union(trusted, *ADMITTED.values()))
+def _built(skops_io: Any, data: bytes, names: set[str], path: Path) -> BaseEstimator:
+    """Model built from names that are admitted, and checked; ValueError if it is no estimator."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InconsistentVersionWarning)
-        model = skops_io.loads(data, trusted=admitted)["model"]
+        model = skops_io.loads(data, trusted=sorted(names))["model"]
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"the model is of type {type(model).__name__}")
+    check(model)
     other = [w for w in caught if issubclass(w.category, InconsistentVersionWarning)]
     if other:
         first: Any = other[0].message

@@ -418,7 +418,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return state | {"_columns": np.frombuffer(text.encode(), np.uint8)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        held = json.loads(bytes(state.get("_columns", b"{}")))
+        held = json.loads(state["_columns"].tobytes())
         state = {name: value for name, value in state.items() if name != "_columns"}
         super().__setstate__(
             state | {name: _json_decoded(name, value) for name, value in held.items()}
