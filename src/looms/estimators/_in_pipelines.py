@@ -26,10 +26,9 @@ class Parts(NamedTuple):
 
     @property
     def model(self) -> Model | None:
-        """The last estimator, or the ``model_`` that it wraps; None without held-out outputs."""
+        """The last estimator; None without held-out outputs."""
         self.check_refitted()
-        model = getattr(self.last, "model_", self.last)
-        return model if isinstance(model, Model) else None
+        return self.last if isinstance(self.last, Model) else None
 
     def check_refitted(self) -> None:
         """NotFittedError for a search without ``best_estimator_``."""
@@ -177,9 +176,8 @@ def predict_set(model: Any, X: Any, confidence_level: float = 0.9, **options: An
 def _predicted(
     model: Any, method: str, X: Any, confidence_level: float, options: dict[str, Any]
 ) -> Any:
-    parts = parts_of(model)
+    steps, last = parts = parts_of(model)
     parts.check_refitted()
-    steps, last = parts
     if not hasattr(last, method):
         raise TypeError(
             f"{_ending(model, last)} has no {method}: regressors of looms have intervals "

@@ -12,7 +12,6 @@ from warnings import catch_warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import (
     get_scorer,
     get_scorer_names,
@@ -25,7 +24,7 @@ from sklearn.metrics import (
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _is_fitted
 
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors
@@ -312,8 +311,7 @@ def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str
         certain = np.eye(len(labels))[np.searchsorted(labels, y)]
         outputs = 2.0 * (certain[:, 1] if len(labels) == 2 else certain) - 1.0
         likely, decides = (hasattr(model, name) for name in ("predict_proba", "decision_function"))
-        if not (likely or decides or _is_fitted(model)):
-            likely = True
+        likely = likely or not (decides or _is_fitted(model))
         decides, p = decides or likely, certain if likely else None
         predicted = StandIn(outputs, labels, probabilities=p, decides=decides)
     try:
@@ -324,14 +322,6 @@ def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str
     except (TypeError, ValueError) as error:
         return str(error).rstrip(".")
     return None
-
-
-def _is_fitted(model: Any) -> bool:
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
 
 
 class StandIn(BaseEstimator):  # type: ignore[misc]
