@@ -22,8 +22,22 @@ def frozen(values: npt.ArrayLike) -> Array:
     return array
 
 
+class ReadOnly:
+    """Base class of frozen dataclasses whose arrays are read-only copies."""
+
+    def __post_init__(self) -> None:
+        for name, value in list(vars(self).items()):
+            if np.ndim(value):
+                array = np.array(value)
+                array.flags.writeable = False
+                object.__setattr__(self, name, array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        type(self).__init__(self, **state)  # a pickled array forgets that it was read-only
+
+
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class HeldOut:
+class HeldOut(ReadOnly):
     r"""Targets, and outputs of models trained without them.
 
     .. math:: \mathrm{outputs}_i = f^{(-i)}(x_i), \qquad
@@ -100,10 +114,6 @@ class HeldOut:
         object.__setattr__(self, "y", y)
         object.__setattr__(self, "outputs", outputs)
         object.__setattr__(self, "sample_weight", weight)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # A pickled array forgets that it was read-only.
-        HeldOut.__init__(self, **state)
 
     def __iter__(self) -> Iterator[Array]:
         """``y``, ``outputs`` and ``sample_weight``, as criteria take them: ``error_rate(*loo)``."""

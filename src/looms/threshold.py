@@ -73,9 +73,7 @@ class BalancedError(ThresholdRule):
     (-0.6, 0.0)
     """
 
-    @property
-    def loss_name(self) -> str:
-        return "balanced error"
+    loss_name = "balanced error"
 
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         tp, fp, fn, tn = counts
@@ -133,14 +131,11 @@ class Cost(ThresholdRule):
     false_negative: float = 1.0
     true_positive: float = 0.0
     true_negative: float = 0.0
+    loss_name = "cost per row"
 
     def __post_init__(self) -> None:
         for name in ("false_positive", "false_negative", "true_positive", "true_negative"):
             _check(getattr(self, name), name, -np.inf, np.inf)
-
-    @property
-    def loss_name(self) -> str:
-        return "cost per row"
 
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         tp, fp, fn, tn = counts

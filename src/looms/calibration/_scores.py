@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from looms._classes import class_indices
 from looms._typing import Array
 from looms.calibration._sigmoid import checked_sample
-from looms.held_out import HeldOut
+from looms.held_out import HeldOut, ReadOnly
 
 
 def deviance_of(log_likelihood: Array, weight: Array | None = None) -> float:
@@ -75,7 +74,7 @@ def _checked(loo: HeldOut, probabilities: npt.ArrayLike) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityCurve:
+class ReliabilityCurve(ReadOnly):
     """Mean probability and share of positive samples in bins, as read-only arrays.
 
     Parameters
@@ -92,15 +91,6 @@ class ReliabilityCurve:
     weight: Array
     count: npt.NDArray[np.intp]
     edges: Array
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.array(getattr(self, field.name))
-            array.flags.writeable = False
-            object.__setattr__(self, field.name, array)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        ReliabilityCurve.__init__(self, **state)
 
     @property
     def calibration_error(self) -> float:

@@ -16,12 +16,7 @@ from looms.calibration._coupling import LEAST
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
-from looms.estimators import (
-    KernelClassifier,
-    KernelRegressor,
-    TabularClassifier,
-    TabularRegressor,
-)
+from looms.estimators import KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
 from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._trees import HALF, BoostedTrees
 from looms.kernels._samples import dense
@@ -86,8 +81,7 @@ def register_converters() -> None:
     number = _regressor_shapes, _convert_regressor, precision
     label = _classifier_shapes, _convert_classifier, of_classes
     for fitted, (shapes, convert, options) in {
-        KernelRegressor: number,
-        TabularRegressor: (_regressor_shapes, _convert_transformed, precision),
+        **dict.fromkeys((KernelRegressor, TabularRegressor), number),
         **dict.fromkeys((KernelClassifier, TabularClassifier), label),
         Candidate: (_candidate_shapes, _convert_candidate, precision),
     }.items():
@@ -139,21 +133,14 @@ def _convert_candidate(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
-    g, X = _graph_and_rows(scope, operator, container)
-    f = _outputs(g, X, operator.raw_operator)
-    _give(g, f, operator.outputs[0])
-
-
-def _convert_transformed(scope: Any, operator: Any, container: Any) -> None:
-    """Smeared mean, as `looms.selection._target_transforms.smeared_means`."""
+    """Outputs; transformed ones as `looms.selection._target_transforms.smeared_means`."""
     model = operator.raw_operator
     g, X = _graph_and_rows(scope, operator, container)
-    f = _outputs(g, X, model)
-    outcome = model.fitted_.outcome
-    if model.transform_ != "none":
+    f, outcome = _outputs(g, X, model), model.fitted_.outcome
+    if outcome.transform != "none":
         _, _, weight = held_out = model.fitted_.held_out
         used = weight > 0
-        spread = _untransformed(g, g("Add", f, held_out.residuals[used][None]), model.transform_)
+        spread = _untransformed(g, g("Add", f, held_out.residuals[used][None]), outcome.transform)
         f = g("MatMul", spread, (weight[used] / weight[used].sum())[:, None])
     elif outcome.function.least == 0.0:
         f = g("Max", f, 0.0)
