@@ -101,9 +101,9 @@ def fit_sigmoids(
     Parameters
     ----------
     outputs : (m, n) with a row for each sigmoid; ``np.broadcast_to`` repeats one vector.
-    labels : (n,) -1 and +1, the same for all rows.
+    labels : (n,) -1 and +1, the same for all rows; not checked.
     sample_weight : (n,) for all rows, or (m, n); ones by default. Samples of weight zero are
-        held out of their row, including its counts and so its targets.
+        held out of their row, including its counts and so its targets. Not checked.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def fit_sigmoids(
     Raises
     ------
     ValueError
-        As for `fit_sigmoid`, and if the weights of a row are all zero.
+        If outputs are not finite.
 
     Notes
     -----
@@ -130,12 +130,8 @@ def fit_sigmoids(
     True
     """
     outputs = np.asarray(outputs, dtype=np.float64)
-    if outputs.ndim != 2 or outputs.size == 0:
-        raise ValueError(
-            f"outputs must have shape (n_rows, n_samples), but has shape {outputs.shape}."
-        )
-    positive = positive_labels(labels, outputs.shape[1])
-    weight = _checked_weight(sample_weight, outputs.shape)
+    positive = np.asarray(labels) > 0
+    weight = np.broadcast_to(1.0 if sample_weight is None else sample_weight, outputs.shape)
     slopes, intercepts = np.empty(len(outputs)), np.empty(len(outputs))
     step = max(1, _BLOCK // outputs.shape[1])
     for start in range(0, len(outputs), step):
@@ -195,8 +191,14 @@ def checked_sample(
     if f.ndim != 1 or f.size == 0:
         raise ValueError(f"outputs must have shape (n_samples,), but has shape {f.shape}.")
     positive = positive_labels(labels, len(f))
-    weight = _checked_weight(sample_weight, (1, len(f)))[0]
+    weight = np.ones(len(f)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weight.shape != f.shape:
+        raise ValueError(f"sample_weight must have shape {f.shape}, but has shape {weight.shape}.")
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError("sample_weight must be finite and not negative.")
     weighted = weight > 0
+    if not weighted.any():
+        raise ValueError("sample_weight must be positive for at least one sample.")
     if not np.isfinite(f[weighted]).all():
         raise ValueError("outputs must be finite, but some are not.")
     return f[weighted], positive[weighted], weight[weighted]
@@ -231,19 +233,6 @@ def positive_labels(labels: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.boo
     if not (positive | (labels == -1)).all():
         raise ValueError("labels must be -1 and +1; encode the classes as these.")
     return positive
-
-
-def _checked_weight(sample_weight: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
-    weight = np.ones(shape[1]) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weight.shape not in (shape, shape[1:]):
-        raise ValueError(
-            f"sample_weight must have shape {shape[1:]} or {shape}, but has shape {weight.shape}."
-        )
-    if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError("sample_weight must be finite and not negative.")
-    if not (weight.max(axis=-1) > 0).all():
-        raise ValueError("sample_weight must be positive for at least one sample of each row.")
-    return np.broadcast_to(weight, shape)
 
 
 class _Rows(NamedTuple):
