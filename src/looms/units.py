@@ -266,13 +266,8 @@ class Units:
     @cached_property
     def batches(self) -> Sequence[Batch]:
         """The units by their size, smallest first."""
-        sizes = np.array([len(rows) for rows in self])
-        batches = []
-        for size in np.unique(sizes):
-            ids = np.flatnonzero(sizes == size)
-            rows = np.stack([self._members[k] for k in ids])
-            batches.append(Batch(ids, self.repetition[ids], rows))
-        return batches
+        sets = of_one_size(self._members, self.n_units)
+        return [Batch(ids, self.repetition[ids], rows) for ids, rows in sets]
 
     def parts(self, most: int) -> Iterator[Batch]:
         """The units by their size, at most so many at a time, or one."""

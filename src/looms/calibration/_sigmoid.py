@@ -71,8 +71,8 @@ def fit_sigmoid(
     Raises
     ------
     ValueError
-        If shapes do not agree, outputs are not finite, labels are not ±1, or weights are
-        negative, not finite or all zero.
+        If outputs are not finite, labels are not ±1, or weights are negative, not finite or all
+        zero.
 
     Notes
     -----
@@ -188,12 +188,8 @@ def checked_sample(
 ) -> tuple[Array, npt.NDArray[np.bool_], Array]:
     """Checked outputs, ``labels == 1`` and weights of the samples with positive weight."""
     f = np.asarray(outputs, dtype=np.float64)
-    if f.ndim != 1 or f.size == 0:
-        raise ValueError(f"outputs must have shape (n_samples,), but has shape {f.shape}.")
-    positive = positive_labels(labels, len(f))
+    positive = positive_labels(labels)
     weight = np.ones(len(f)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weight.shape != f.shape:
-        raise ValueError(f"sample_weight must have shape {f.shape}, but has shape {weight.shape}.")
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise ValueError("sample_weight must be finite and not negative.")
     weighted = weight > 0
@@ -221,14 +217,9 @@ def platt_targets(positive: npt.NDArray[np.bool_], weight: Array) -> tuple[Array
     return targets, weight
 
 
-def positive_labels(labels: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.bool_]:
-    """True for labels +1 of ``n_samples``; ValueError unless they are -1 and +1."""
+def positive_labels(labels: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """True for labels +1; ValueError unless they are -1 and +1."""
     labels = np.asarray(labels)
-    if labels.shape != (n_samples,):
-        raise ValueError(
-            f"labels must have one entry for each of {n_samples} outputs, but has shape "
-            f"{labels.shape}."
-        )
     positive = np.asarray(labels == 1)
     if not (positive | (labels == -1)).all():
         raise ValueError("labels must be -1 and +1; encode the classes as these.")

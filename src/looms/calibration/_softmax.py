@@ -127,7 +127,7 @@ def _checked(
 ) -> tuple[Array, Array, Array]:
     """Outputs, 1 for the class of each sample and 0 elsewhere, and weights, where positive."""
     f, y = np.asarray(outputs, dtype=np.float64), np.asarray(targets)
-    onehot = positive_labels(y.ravel(), f.size).reshape(f.shape)
+    onehot = positive_labels(y)
     weighted = weight > 0
     if not (onehot.sum(axis=1) == 1).all():
         raise ValueError("labels must be +1 in one column of each row: the class of the sample.")

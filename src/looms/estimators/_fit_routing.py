@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Real
 from typing import Any
@@ -69,7 +69,7 @@ def fit_arguments(
     arguments = _taken(estimator, sample_weight=sample_weight, groups=groups)
     names = {name.rpartition("__")[2] for name in arguments}
     if sample_weight is not None and "sample_weight" not in names:
-        if get_config()["enable_metadata_routing"] and _names_of_weights(estimator):
+        if get_config()["enable_metadata_routing"] and _names(estimator, "sample_weight"):
             raise ValueError(
                 f"Metadata routing is enabled, and nothing in {type(estimator).__name__} asks for "
                 "sample_weight in fit: call set_fit_request(sample_weight=True) on the step that "
@@ -139,12 +139,12 @@ def ready(estimator: Any) -> Iterator[Any]:
         parts = [part for part in all_parts(estimator) if isinstance(part, BaseEstimator)]
         asked = [part._get_metadata_request().fit.requests for part in parts]
         decided = any(requests.get("sample_weight") is not None for requests in asked)
-    alone = _splits_groups(estimator) and not _names_of_groups(estimator)
+    alone = _splits_groups(estimator) and not _names(estimator, "groups")
     by_groups = alone and "groups" in (consumed or ())
     with config_context(enable_metadata_routing=decided or by_groups):
         one = clone(estimator)
         if by_groups and not decided:
-            _ask_for_weights(one, bool(_names_of_weights(one)))
+            _ask_for_weights(one, bool(_names(one, "sample_weight")))
         yield one
 
 
@@ -164,8 +164,7 @@ def _taken(estimator: Any, **given: AnyArray | None) -> dict[str, AnyArray]:
         )
         routed = router.route_params(caller="fit", params=metadata)["estimator"]["fit"]
         return {what: values for what, values in metadata.items() if what in routed}
-    tables = {"sample_weight": _names_of_weights, "groups": _names_of_groups}
-    return {name: metadata[what] for what in metadata for name in sorted(tables[what](estimator))}
+    return {name: metadata[what] for what in metadata for name in sorted(_names(estimator, what))}
 
 
 def _ask_for_weights(estimator: Any, asks: bool) -> None:
@@ -217,41 +216,24 @@ def _may_split_groups(cv: Any) -> bool:
     return own or splits_groups(cv)
 
 
-def _names_of_weights(estimator: Any) -> _Names:
-    """Arguments of `fit` that take weights, which all inside of an estimator must take."""
+def _names(estimator: Any, what: str) -> _Names:
+    """Arguments of `fit` that take weights, which all inside of an estimator must take, or groups,
+    which any step, search or splitter takes."""
+    weighs = what == "sample_weight"
     if isinstance(estimator, Pipeline):
-        return _names_in(estimator.steps[-1:], _names_of_weights)
-    own, inner = frozenset({"sample_weight"}), {*map(_names_of_weights, _inside(estimator))}
-    if has_fit_parameter(estimator, "sample_weight"):
-        return own if isinstance(estimator, _DRAWING) or inner <= {own} else _NONE
-    if hasattr(estimator, "estimators"):  # votes and stacks
-        return own if inner <= {own} else _NONE
-    return _handed_on(estimator, inner)
-
-
-def _names_of_groups(estimator: Any) -> _Names:
-    """Arguments of `fit` that take groups: of any step, search or splitter."""
-    if isinstance(estimator, Pipeline):
-        return _names_in(estimator.steps, _names_of_groups)
-    own, inner = frozenset({"groups"}), {*map(_names_of_groups, _inside(estimator))}
-    if isinstance(estimator, BaseSearchCV | RFECV):
+        steps = estimator.steps[-1:] if weighs else estimator.steps
+        return frozenset(f"{step}__{name}" for step, part in steps for name in _names(part, what))
+    own, inner = frozenset({what}), {_names(part, what) for part in _inside(estimator)}
+    if not weighs and isinstance(estimator, BaseSearchCV | RFECV):
         own = own if _may_split_groups(estimator.cv) else _NONE
         return own.union(*inner) if isinstance(estimator, BaseSearchCV) else own
-    if has_fit_parameter(estimator, "groups"):
-        return own
-    return _NONE if hasattr(estimator, "estimators") else _handed_on(estimator, inner)
-
-
-def _names_in(steps: Iterable[tuple[str, Any]], names_of: Callable[[Any], _Names]) -> _Names:
-    """Arguments of a pipeline for those of its steps."""
-    return frozenset(f"{step}__{name}" for step, part in steps for name in names_of(part))
-
-
-def _handed_on(estimator: Any, inner: set[_Names]) -> _Names:
-    """Arguments of the one inside, for an estimator that hands on all, such as a search."""
+    if has_fit_parameter(estimator, what):
+        return own if not weighs or isinstance(estimator, _DRAWING) or inner <= {own} else _NONE
+    if hasattr(estimator, "estimators"):  # votes and stacks
+        return own if weighs and inner <= {own} else _NONE
     if len(inner) != 1 or isinstance(estimator, _BY_ROUTING):
         return _NONE
-    taken = inspect.signature(estimator.fit).parameters.values()
+    taken = inspect.signature(estimator.fit).parameters.values()  # a search, say, hands on all
     return inner.pop() if any(one.kind is one.VAR_KEYWORD for one in taken) else _NONE
 
 

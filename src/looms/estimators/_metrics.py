@@ -230,15 +230,12 @@ def judged(scores: Scores, scorers: Mapping[str, Scorer], outcome: Outcome) -> S
     if not scorers:
         return scores
     y, outputs, weight = (each[scores.rows] for each in scores.predictions)
-    classes = None
-    if outcome.decides:
-        classes, y = outcome.classes, outcome.values(y)
     of_rows = np.arange(len(y))[:, None]
     options = {} if np.ptp(weight) == 0 else {"sample_weight": weight}
-    predicted, made = StandIn(outputs, classes), scores.decisions
+    predicted, made = StandIn(outputs), scores.decisions
     if made is not None:
-        ranks = outputs.ndim == 2 or len(outcome.classes) == 2
-        predicted = StandIn(outputs, classes, made.predicted, made.probabilities, ranks)
+        y, ranks = outcome.values(y), outputs.ndim == 2 or len(outcome.classes) == 2
+        predicted = StandIn(outputs, outcome.classes, made.predicted, made.probabilities, ranks)
     values: ValuesAndErrors = {}
     for name, scorer in scorers.items():
         own = own_name(scorer)
@@ -330,7 +327,7 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     outputs : (n,) or (n, n_outputs), of classes less the threshold.
-    classes : labels; None for numbers.
+    classes_ : labels; None for numbers.
     indices : (n,) of the predicted classes; by default those of outputs above zero, or the largest.
     probabilities : (n, n_classes), or None.
     decides : False if the outputs are no values of a decision function.
@@ -339,17 +336,13 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         outputs: Array,
-        classes: AnyArray | None = None,
+        classes_: AnyArray | None = None,
         indices: AnyArray | None = None,
         probabilities: Array | None = None,
         decides: bool = True,
     ) -> None:
-        self.outputs, self.classes, self.indices = outputs, classes, indices
+        self.outputs, self.classes_, self.indices = outputs, classes_, indices
         self.probabilities, self.decides = probabilities, decides
-
-    @property
-    def classes_(self) -> AnyArray | None:
-        return self.classes
 
     def fit(self, X: Any, y: Any) -> Self:
         return self
@@ -359,16 +352,16 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.estimator_type = "regressor" if self.classes is None else "classifier"
+        tags.estimator_type = "regressor" if self.classes_ is None else "classifier"
         return tags
 
     def predict(self, X: AnyArray) -> AnyArray:
-        if self.classes is None:
+        if self.classes_ is None:
             return np.asarray(self.outputs[X[:, 0]])
         indices = class_indices(self.outputs) if self.indices is None else self.indices
-        return np.asarray(self.classes[indices[X[:, 0]]])
+        return np.asarray(self.classes_[indices[X[:, 0]]])
 
-    @available_if(lambda one: one.classes is not None and one.decides)  # type: ignore[untyped-decorator]
+    @available_if(lambda one: one.classes_ is not None and one.decides)  # type: ignore[untyped-decorator]
     def decision_function(self, X: AnyArray) -> Array:
         return np.asarray(self.outputs[X[:, 0]])
 
