@@ -26,6 +26,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _is_fitted
 
+from looms._checks import check_known
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors
 from looms._typing import AnyArray, Array
@@ -88,17 +89,9 @@ def named_scorer(name: str) -> Any:
     Traceback (most recent call last):
     ValueError: Unknown score 'roc_acu' (did you mean 'roc_auc'?); known are accuracy, ...
     """
-    if name in OWN:
-        return deepcopy(OWN[name])
-    names = get_scorer_names()
-    if name not in names:
-        near = get_close_matches(str(name), [*OWN, *names], 1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(
-            f"Unknown score {name!r}{meant}; known are {', '.join(OWN)}, and all that "
-            "sklearn.metrics.get_scorer_names() lists."
-        )
-    return get_scorer(name)
+    more = ", and all that sklearn.metrics.get_scorer_names() lists"
+    check_known(name, "score", [*OWN, *get_scorer_names()], more, OWN)
+    return deepcopy(OWN[name]) if name in OWN else get_scorer(name)
 
 
 def scorers_of(scoring: Any, model: Any, y: Any, weight: Array | None = None) -> dict[str, Scorer]:
@@ -262,14 +255,6 @@ def _last_of(model: Any) -> Any:
     return _last_of(model.estimator) if isinstance(model, BaseSearchCV) else model
 
 
-def _some_rows(y: AnyArray, labels: AnyArray | None) -> AnyArray:
-    """Targets that stand for all: two of each class, or the range of the numbers."""
-    if labels is not None:
-        return np.tile(labels, 2)
-    order = np.argsort(y.reshape(len(y), -1)[:, 0], kind="stable")
-    return np.asarray(y[order[np.unique(np.linspace(0, len(y) - 1, 50).astype(int))]])
-
-
 def _of_classes(scorer: Any, model: Any, labels: AnyArray | None) -> Any:
     """A copy of a scorer that scores the positive class of two, not the label 1; or the area under
     the curve of several."""
@@ -298,14 +283,16 @@ def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str
     Those are the right classes, with the outputs and probabilities that the model has, or both if
     it shows neither before its fit; numbers are a little larger.
     """
-    y, decides = _some_rows(y, labels), False
+    decides = False
     if labels is None:
+        order = np.argsort(y.reshape(len(y), -1)[:, 0], kind="stable")
+        y = y[order[np.unique(np.linspace(0, len(y) - 1, 50).astype(int))]]  # their range
         room = getattr(getattr(scorer, "_score_func", None), "__module__", "").rpartition(".")[2]
         if room in ("_classification", "_ranking"):
             return "it is for classes"
         predicted = StandIn(y + 0.5)  # above zero if y is not below
     else:
-        certain = np.eye(len(labels))[np.searchsorted(labels, y)]
+        y, certain = np.tile(labels, 2), np.tile(np.eye(len(labels)), (2, 1))
         outputs = 2.0 * (certain[:, 1] if len(labels) == 2 else certain) - 1.0
         likely, decides = (hasattr(model, name) for name in ("predict_proba", "decision_function"))
         likely = likely or not (decides or _is_fitted(model))
