@@ -15,13 +15,6 @@ from looms._words import count
 __all__ = ["HeldOut"]
 
 
-def frozen(values: npt.ArrayLike) -> Array:
-    """Read-only copy."""
-    array = np.array(values, dtype=np.float64)
-    array.flags.writeable = False
-    return array
-
-
 class ReadOnly:
     """Base class of frozen dataclasses whose arrays are read-only copies."""
 
@@ -94,7 +87,7 @@ class HeldOut(ReadOnly):
         outputs: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> None:
-        y, outputs = frozen(y), frozen(outputs)
+        y, outputs = np.asarray(y, np.float64), np.asarray(outputs, np.float64)
         if y.ndim not in (1, 2) or y.size == 0:
             raise ValueError(
                 "y must have shape (n_samples,) or (n_samples, n_targets), at least one of each, "
@@ -105,7 +98,7 @@ class HeldOut(ReadOnly):
                 f"y and outputs must have the same shape, but y has shape {y.shape} "
                 f"and outputs has shape {outputs.shape}."
             )
-        weight = frozen(np.ones(len(y)) if sample_weight is None else sample_weight)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
         if weight.shape != y.shape[:1]:
             raise ValueError(
                 "sample_weight must have one entry per row of y, but sample_weight has shape "
@@ -114,6 +107,7 @@ class HeldOut(ReadOnly):
         object.__setattr__(self, "y", y)
         object.__setattr__(self, "outputs", outputs)
         object.__setattr__(self, "sample_weight", weight)
+        self.__post_init__()
 
     def __iter__(self) -> Iterator[Array]:
         """``y``, ``outputs`` and ``sample_weight``, as criteria take them: ``error_rate(*loo)``."""
