@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._optional import require
 from looms._typing import Array
-from looms.calibration._beta import Beta
 from looms.calibration._coupling import LEAST
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
@@ -286,14 +285,12 @@ def _probabilities(g: Graph, f: str, calibrator: Any, n_outputs: int) -> str:
         knots, heights = calibrator.outputs[:, None], calibrator.probabilities[:, None]
         columns = np.zeros(n_outputs, dtype=int)
         p = g.interpolated(f, knots[:, columns], heights[:, columns])
-    elif isinstance(calibrator, Beta):
+    else:
         score = calibrator.sigmoid
         z = _log_odds(g, f, score.slope, score.intercept)  # of the positive class
         logs = [g("Neg", _softplus(g, signed)) for signed in (g("Neg", z), z)]
         odds = g("Sub", g("Mul", logs[0], calibrator.a), g("Mul", logs[1], calibrator.b))
         p = g("Sigmoid", g("Add", odds, calibrator.c))
-    else:
-        raise ValueError(f"A calibrator of type {type(calibrator).__name__} has no ONNX form.")
     if n_outputs == 1:
         return g("Concat", g("Sub", 1.0, p), p, axis=1)
     total = g("ReduceSum", p, np.array([1]), keepdims=1)
