@@ -183,9 +183,7 @@ def value_numbers(values: AnyArray) -> AnyArray:
 def gaps_in(values: Any) -> AnyArray:
     """(n,) whether each value, such as a label, or any in its row, is None, NaN or NA."""
     array = np.asarray(values)
-    if array.dtype.kind in "biu":
-        return np.zeros(len(array), dtype=bool)
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "biuf":
         gaps = np.isnan(array)
     else:  # among text, an array of other than objects has a NaN as text
         cells = np.asarray(values, dtype=object)

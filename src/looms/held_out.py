@@ -104,9 +104,7 @@ class HeldOut(ReadOnly):
                 "sample_weight must have one entry per row of y, but sample_weight has shape "
                 f"{weight.shape} and y has shape {y.shape}."
             )
-        object.__setattr__(self, "y", y)
-        object.__setattr__(self, "outputs", outputs)
-        object.__setattr__(self, "sample_weight", weight)
+        vars(self).update(y=y, outputs=outputs, sample_weight=weight)
         self.__post_init__()
 
     def __iter__(self) -> Iterator[Array]:
