@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from looms import _html
-from looms._scores import ValuesAndErrors, number_scores, score_with_error
+from looms._scores import number_scores, score_with_error
 from looms._typing import Array
 from looms._words import count
 
@@ -121,13 +121,15 @@ class HeldOut(ReadOnly):
         """Leave-one-out residuals, ``y - outputs``."""
         return self.y - self.outputs
 
-    def _scores(self) -> ValuesAndErrors:
-        """Scores of the outputs as they are; none if no sample is finite and has a weight."""
+    def _scores(self) -> list[tuple[str, str]]:
+        """Names and texts of scores of the outputs as they are; none if no sample is finite and has
+        a weight."""
         y, outputs, weight = (values[self.sample_weight > 0] for values in self)
         with np.errstate(all="ignore"):  # nothing here is checked to be finite
             if not (len(y) and all(np.isfinite(values).all() for values in (y, outputs, weight))):
-                return {}
-            return number_scores(y, outputs[None], weight)
+                return []
+            scores = number_scores(y, outputs[None], weight)
+        return [(name, score_with_error(name, *pair)) for name, pair in scores.items()]
 
     def _remarks(self) -> list[str]:
         """Where to find scores of classes; those of these outputs, which are biased, mislead."""
@@ -140,15 +142,12 @@ class HeldOut(ReadOnly):
             parts.append(f"n_targets={self.y.shape[1]}")
         if (self.sample_weight != self.sample_weight[0]).any():
             parts.append("weighted=True")
-        scores = ", ".join(
-            f"{name}={score_with_error(name, *pair)}" for name, pair in self._scores().items()
-        )
+        scores = ", ".join(map("=".join, self._scores()))
         text = "; ".join(filter(None, [scores, *self._remarks()]))
         return f"HeldOut({', '.join(parts)}{': ' if text else ''}{text})"
 
     def _repr_html_(self) -> str:
         remarks = [*self._remarks(), "standard errors take each sample for one draw"]
         notes = [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
-        rows = [(name, score_with_error(name, *pair)) for name, pair in self._scores().items()]
         caption = f"Held-out outputs of {count(self.n_samples, 'sample')}"
-        return _html.table(["score", "value ± s.e."], rows, caption, notes)
+        return _html.table(["score", "value ± s.e."], self._scores(), caption, notes)
