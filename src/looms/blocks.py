@@ -82,9 +82,8 @@ class RowBlocks(ABC):
         whole: list[Array] = []
 
         def summands() -> Iterator[tuple[Array, ...]]:
-            for rows, (sums, parts) in zip(
-                self.places(), self.results(work, *columns), strict=True
-            ):
+            results = self.results(work, *columns)
+            for rows, (sums, parts) in zip(self.places(), results, strict=True):
                 if not whole:
                     whole.extend(np.empty((self.shape[0], *part.shape[1:])) for part in parts)
                 for column, part in zip(whole, parts, strict=True):

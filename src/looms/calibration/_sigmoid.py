@@ -299,11 +299,8 @@ def _newton(rows: _Rows) -> Array:
             value = part.chosen(waiting).loss(tried)
             enough = value <= (before - 1e-4 * length * decrement + slack)[waiting]
             accepted = np.flatnonzero(waiting)[enough]
-            end[accepted], reached[accepted], waiting[accepted] = (
-                tried[enough],
-                value[enough],
-                False,
-            )
+            end[accepted], reached[accepted] = tried[enough], value[enough]
+            waiting[accepted] = False
             if not waiting.any():
                 break
         x[moving], loss[moving] = end, reached

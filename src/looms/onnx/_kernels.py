@@ -60,10 +60,7 @@ class Pairs:
     def filled(self, value: float) -> str:
         """A number for each pair, (m, n)."""
         g = self.graph
-        n_rows = g("Gather", g("Shape", self.X), np.array([0]))
-        return g(
-            "Expand", np.full((1, len(self.Z)), value), g("Concat", n_rows, np.array([1]), axis=0)
-        )
+        return g("Expand", np.full((1, len(self.Z)), value), g.column_shape(self.X))
 
     def dot(self, factor: float = 1.0) -> str:
         """Inner products x_i·z_j times a factor, (m, n)."""

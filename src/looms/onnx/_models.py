@@ -256,8 +256,7 @@ def _converter_outputs(g: Graph, member: EstimatorMember) -> str:
 
 def _tree_outputs(g: Graph, X: str, trees: BoostedTrees) -> str:
     """Outputs of boosted trees, (m, t), by one step down in all trees at a time."""
-    shape = g("Concat", g("Gather", g("Shape", X), np.array([0])), np.array([1]), axis=0)
-    node = g("Tile", trees.roots_.reshape(1, -1), shape)
+    node = g("Tile", trees.roots_.reshape(1, -1), g.column_shape(X))
     left, right = trees.children_.T
     for _ in range(trees.depth_):
         x = g("GatherElements", X, g("Gather", trees.feature_, node), axis=1)
