@@ -120,8 +120,7 @@ def predict_interval(model: Any, X: Any, confidence_level: float = 0.9, **option
     >>> float(((lower <= y[300:]) & (y[300:] <= upper)).mean().round(2))
     0.95
     """
-    intervals: Array = _predicted(model, "predict_interval", X, confidence_level, options)
-    return intervals
+    return _predicted(model, "predict_interval", X, confidence_level, options)
 
 
 def predict_set(model: Any, X: Any, confidence_level: float = 0.9, **options: Any) -> AnyArray:
@@ -169,13 +168,12 @@ def predict_set(model: Any, X: Any, confidence_level: float = 0.9, **options: An
            [False, False,  True],
            [False,  True,  True]])
     """
-    sets: AnyArray = _predicted(model, "predict_set", X, confidence_level, options)
-    return sets
+    return _predicted(model, "predict_set", X, confidence_level, options)
 
 
 def _predicted(
     model: Any, method: str, X: Any, confidence_level: float, options: dict[str, Any]
-) -> Any:
+) -> AnyArray:
     steps, last = parts = parts_of(model)
     parts.check_refitted()
     if not hasattr(last, method):
@@ -186,7 +184,8 @@ def _predicted(
     own = getattr(last, "preprocessor_", None)  # a model of tables prepares the columns itself
     for _, step in steps:
         X = X if step is own else step.transform(X)
-    return getattr(last, method)(X, confidence_level, **options)
+    predicted: AnyArray = getattr(last, method)(X, confidence_level, **options)
+    return predicted
 
 
 def _ending(model: Any, last: Any) -> str:
