@@ -15,14 +15,18 @@ from looms._typing import AnyArray
 from looms._words import row_name
 
 
-def check_known(name: Any, kind: str, known: Iterable[str], more: str = "") -> None:
-    """Raise ValueError, with the nearest and all known names, unless ``name`` is one of them."""
+def check_known(
+    name: Any, kind: str, known: Iterable[str], more: str = "", shown: Iterable[str] = ()
+) -> None:
+    """Raise ValueError, with the nearest known name, and all or those ``shown``, unless ``name`` is
+    one of them."""
     known = list(known)
     if not isinstance(name, str) or name not in known:
         near = [candidate for candidate in known if candidate.lower() == str(name).lower()]
         near = near or get_close_matches(str(name), known, 1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"Unknown {kind} {name!r}{meant}; known are {', '.join(known)}{more}.")
+        listed = ", ".join(shown or known)
+        raise ValueError(f"Unknown {kind} {name!r}{meant}; known are {listed}{more}.")
 
 
 def check_count(value: Any, name: str, least: int = 1, others: str = "") -> None:
@@ -179,9 +183,7 @@ def value_numbers(values: AnyArray) -> AnyArray:
 def gaps_in(values: Any) -> AnyArray:
     """(n,) whether each value, such as a label, or any in its row, is None, NaN or NA."""
     array = np.asarray(values)
-    if array.dtype.kind in "biu":
-        return np.zeros(len(array), dtype=bool)
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "biuf":
         gaps = np.isnan(array)
     else:  # among text, an array of other than objects has a NaN as text
         cells = np.asarray(values, dtype=object)

@@ -32,16 +32,13 @@ def gigabytes(n_bytes: float) -> str:
     return f"{size:,.0f} GB" if size >= 10 else f"{size:.2g} GB"
 
 
-def check_memory(
-    n_rows: int, n_arrays: float = SEARCH, remedy: str = "n_landmarks=1000, a model on landmarks"
-) -> None:
+def check_memory(n_rows: int, n_arrays: float = SEARCH) -> None:
     """MemoryError if arrays of n_rows × n_rows numbers take more memory than is free.
 
     Parameters
     ----------
     n_rows : number of rows of the kernel matrix.
     n_arrays : number of such arrays that are in memory at once.
-    remedy : what takes less memory, for the message.
     """
     needed = bytes_needed(n_rows, n_arrays)
     if needed <= _LITTLE:
@@ -50,8 +47,8 @@ def check_memory(
     if free is not None and needed > free:
         raise MemoryError(
             f"the kernel matrix of {n_rows:,} rows, and arrays of its size beside it, take about "
-            f"{gigabytes(needed)} of memory, but {gigabytes(free)} are free. Use {remedy}, or a "
-            "sample of the rows."
+            f"{gigabytes(needed)} of memory, but {gigabytes(free)} are free. Use n_landmarks=1000, "
+            "a model on landmarks, or a sample of the rows."
         )
 
 

@@ -105,10 +105,7 @@ def class_scores(
         least = np.mean(0.5 / np.sqrt(np.multiply(n_inside, n_outside)))
         area_error = float(np.maximum(_error_of_sum(deviations, weight, groups), least))
     scores = {
-        "accuracy": (
-            1.0 - float(np.average(wrong, weights=weight)),
-            error_of(wrong, [weight], groups),
-        ),
+        "accuracy": _accuracy(wrong, weight, groups),
         "balanced_accuracy": (
             1.0 - mean_class_error(labels, wrong, weight),
             error_of(wrong, of_class, groups),
@@ -118,6 +115,11 @@ def class_scores(
     if losses is not None:
         scores["log_loss"] = mean_and_error(losses, weight, groups)
     return scores
+
+
+def _accuracy(wrong: Array, weight: Array, groups: AnyArray | None) -> tuple[float, float]:
+    """Share of right decisions, and its standard error."""
+    return 1.0 - float(np.average(wrong, weights=weight)), error_of(wrong, [weight], groups)
 
 
 def number_scores(
@@ -149,19 +151,17 @@ def number_scores(
     mean, error = mean_and_error(squares.mean(axis=1), weight, groups)
     rmse = float(np.sqrt(mean))
     share, total = weight / weight.sum(), variances(y, weight)
-    varies = total > 0
-    gain = (share[:, None] * ((y - share @ y) ** 2 - squares))[:, varies] / total[varies]
-    r2 = float(gain.sum(axis=0).mean()) if varies.any() else float("nan")
-    # Contributions to R² = 1 − Σ w e² / Σ w (y − m)², to first order.
-    explained = (1.0 - gain.sum(axis=0)) * share[:, None] * (y - share @ y)[:, varies] ** 2
-    moved = (explained - share[:, None] * squares[:, varies]) / total[varies]
+    varies, r2 = total > 0, (np.nan, np.nan)
+    if varies.any():
+        gain = (share[:, None] * ((y - share @ y) ** 2 - squares))[:, varies] / total[varies]
+        # Contributions to R² = 1 − Σ w e² / Σ w (y − m)², to first order.
+        explained = (1.0 - gain.sum(axis=0)) * share[:, None] * (y - share @ y)[:, varies] ** 2
+        moved = (explained - share[:, None] * squares[:, varies]) / total[varies]
+        r2 = float(gain.sum(axis=0).mean()), _error_of_sum(moved.mean(axis=1), weight, groups)
     return {
         "rmse": (rmse, error / (2 * rmse) if rmse > 0 else 0.0),
         "mae": mean_and_error(np.nanmean(np.abs(residuals), axis=0).mean(axis=1), weight, groups),
-        "r2": (
-            r2,
-            _error_of_sum(moved.mean(axis=1), weight, groups) if varies.any() else float("nan"),
-        ),
+        "r2": r2,
     }
 
 
@@ -205,10 +205,7 @@ def ordered_scores(
     squares = ((shares * away**2).sum(axis=1)) @ share
     expected = r2 + c2 - 2 * r * c
     scores = {
-        "accuracy": (
-            1.0 - float(np.average(wrong, weights=weight)),
-            error_of(wrong, [weight], groups),
-        ),
+        "accuracy": _accuracy(wrong, weight, groups),
         "mean_rank_error": mean_and_error((shares * away).sum(axis=1), weight, groups),
         "quadratic_kappa": (float("nan"), float("nan")),
     }
@@ -302,11 +299,9 @@ def share_under(values: Array, others: Array, weight: Array, tie: float) -> Arra
     order = np.argsort(others, kind="stable")
     total = np.concatenate([[0.0], np.cumsum(weight[order])])
     ordered = others[order]
-    ends = (
-        np.searchsorted(ordered, values - width, "left"),
-        np.searchsorted(ordered, values + width, "right"),
-    )
-    return np.asarray(sum(total[end] for end in ends) / (2 * total[-1]))
+    below = np.searchsorted(ordered, values - width, "left")
+    up_to = np.searchsorted(ordered, values + width, "right")
+    return np.asarray((total[below] + total[up_to]) / (2 * total[-1]))
 
 
 def effective_size(weight: Array, groups: AnyArray | None = None) -> float:

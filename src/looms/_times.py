@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -41,28 +41,40 @@ def exact_times(values: AnyArray) -> AnyArray | None:
     if values.dtype.kind in "iufM":
         return values.astype(np.float64) if values.dtype.char == "g" else values
     cells = values.tolist() if values.ndim == 1 and values.dtype == object else []
-    types = {*map(type, cells)}
-
-    def are(*admitted: type) -> bool:
-        return all(issubclass(kind, admitted) for kind in types)
-
-    if not cells or bool in types:
-        return None
-    if are(Integral):
-        whole = np.array([int(cell) for cell in cells], dtype=object)
-        return whole.astype(np.int64) if abs(whole).max() < 2**63 else whole
-    infinite = Decimal in types and any(abs(cell) == math.inf for cell in cells)
-    if are(Rational, Decimal) and not infinite:
-        return np.array([Fraction(cell) for cell in cells], dtype=object)
-    if are(Real, Decimal):
-        return np.array([float(cell) for cell in cells])
-    if not are(date, np.datetime64):
+    if not cells or bool in map(type, cells):
         return None
     if len({getattr(cell, "tzinfo", None) is None for cell in cells}) > 1:
         return None
-    moments = [_moment(cell) for cell in cells]
-    coarse = [moment.astype("M8[us]") for moment in moments]  # which reach further
-    return np.array(coarse if coarse == moments else moments)
+    exact = [_exact(cell) for cell in cells]
+    types = {*map(type, exact)}
+    if types == {int}:
+        whole = np.array(exact, dtype=object)
+        return whole.astype(np.int64) if abs(whole).max() < 2**63 else whole
+    if types <= {int, Fraction}:
+        return np.array([Fraction(cell) for cell in exact], dtype=object)
+    if types <= {int, Fraction, float}:
+        return np.array([float(cell) for cell in exact])
+    if types != {np.datetime64}:
+        return None
+    coarse = [moment.astype("M8[us]") for moment in exact]  # which reach further
+    return np.array(coarse if coarse == exact else exact)
+
+
+def _exact(value: Any) -> Any:
+    """A number as an integer, fraction or float, a date as one of numpy, and others as they are."""
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Rational) or (isinstance(value, Decimal) and value.is_finite()):
+        return Fraction(value)
+    if isinstance(value, Real | Decimal):
+        return float(value)
+    if not isinstance(value, date | np.datetime64):
+        return value
+    if hasattr(value, "to_datetime64"):  # of pandas, in UTC and with nanoseconds
+        return np.datetime64(value.to_datetime64())
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return np.datetime64(value)
 
 
 def plain_times(values: AnyArray | None, gap: Any) -> tuple[AnyArray | None, Any]:
@@ -80,14 +92,6 @@ def plain_times(values: AnyArray | None, gap: Any) -> tuple[AnyArray | None, Any
         return times, gap * unit
     floats = times is not None and times.dtype.kind == "f"
     return times, float(number) if floats else math.floor(number * unit)
-
-
-def _moment(cell: Any) -> np.datetime64:
-    if hasattr(cell, "to_datetime64"):  # of pandas, in UTC and with nanoseconds
-        return np.datetime64(cell.to_datetime64())
-    if getattr(cell, "tzinfo", None) is not None:
-        cell = cell.astimezone(UTC).replace(tzinfo=None)
-    return np.datetime64(cell)
 
 
 def numpy_gap(gap: Any) -> Any:
@@ -167,14 +171,9 @@ def _error(values: AnyArray) -> Fraction:
 
 def _number(gap: Any) -> Fraction | None:
     """The gap as it is; None if it is no finite number."""
-    if isinstance(gap, np.timedelta64) or not isinstance(gap, Real | Decimal):
-        return None
-    try:
-        if isinstance(gap, Integral):
-            return Fraction(int(gap))
-        return Fraction(gap if isinstance(gap, Rational | Decimal) else float(gap))
-    except (ValueError, OverflowError):  # NaN, or infinite
-        return None
+    exact: Any = None if isinstance(gap, np.timedelta64) else _exact(gap)
+    finite = isinstance(exact, int | Fraction) or (isinstance(exact, float) and np.isfinite(exact))
+    return Fraction(exact) if finite else None
 
 
 def _unit(dtype: Any) -> tuple[str, Fraction]:

@@ -82,9 +82,8 @@ class RowBlocks(ABC):
         whole: list[Array] = []
 
         def summands() -> Iterator[tuple[Array, ...]]:
-            for rows, (sums, parts) in zip(
-                self.places(), self.results(work, *columns), strict=True
-            ):
+            results = self.results(work, *columns)
+            for rows, (sums, parts) in zip(self.places(), results, strict=True):
                 if not whole:
                     whole.extend(np.empty((self.shape[0], *part.shape[1:])) for part in parts)
                 for column, part in zip(whole, parts, strict=True):
@@ -139,7 +138,7 @@ class ArrayBlocks(RowBlocks):
 
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
         def block_result(rows: slice | AnyArray) -> Any:
-            return work(self._block(rows), *(column[rows] for column in columns))
+            return work(self.rows(rows), *(column[rows] for column in columns))
 
         return threaded_map(block_result, self.places(), self.n_threads)
 
@@ -159,12 +158,8 @@ class ArrayBlocks(RowBlocks):
         blocks.stops = np.unique(np.append(0, ends[last]))
         return blocks
 
-    def rows(self, places: AnyArray) -> Matrix:
-        return self._block(places)
-
-    def _block(self, rows: slice | AnyArray) -> Matrix:
-        """Some rows as float64."""
-        X = self.X[rows]
+    def rows(self, places: slice | AnyArray) -> Matrix:
+        X = self.X[places]
         return X.astype(np.float64, copy=False) if sp.issparse(X) else np.asarray(X, np.float64)
 
     def __getitem__(self, rows: AnyArray) -> ArrayBlocks:
@@ -173,7 +168,7 @@ class ArrayBlocks(RowBlocks):
     def check_finite(self) -> None:
         """ValueError naming a row with NaN or infinity, if there is one."""
         for place in self.places():
-            X = self._block(place)
+            X = self.rows(place)
             bad = np.flatnonzero(~np.isfinite(X.data if sp.issparse(X) else X.sum(axis=1)))
             if len(bad):
                 row = np.arange(self.shape[0])[place][0 if sp.issparse(X) else bad[0]]

@@ -205,9 +205,8 @@ def _parts(X: Matrix) -> Iterator[AnyArray]:
     low, high = (_dense(end(axis=0)).ravel() for end in (X.min, X.max))
     if sp.issparse(X):
         between = (X.data > low[X.indices]) & (X.data < high[X.indices])
-        many = (np.bincount(X.indices[between], minlength=X.shape[1]) > 0) | (
-            (low < 0) & (high > 0)
-        )
+        stored = np.bincount(X.indices[between], minlength=X.shape[1])
+        many = (stored > 0) | ((low < 0) & (high > 0))
     else:
         many = ((low < X) & (high > X)).any(axis=0)
     for columns, least in ((np.flatnonzero(many), 1), (np.flatnonzero(~many), 2)):
@@ -236,9 +235,8 @@ def _dense(X: Matrix) -> Array:
 def _row_hashes(X: Matrix, columns: AnyArray) -> AnyArray:
     """64-bit hash of each row: the sum modulo 2⁶⁴ of the hashes of its values in ``columns``."""
     if sp.issparse(X):
-        ends = np.append(
-            np.uint64(0), np.cumsum(_hashes(X.data, columns[X.indices]), dtype=np.uint64)
-        )
+        sums = np.cumsum(_hashes(X.data, columns[X.indices]), dtype=np.uint64)
+        ends = np.append(np.uint64(0), sums)
         return np.asarray(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
     step = max(1, _BLOCK // max(1, X.shape[1]))
     return np.concatenate(

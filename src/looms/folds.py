@@ -296,18 +296,14 @@ def left_out_with(folds: AnyArray) -> AnyArray:
 
 
 def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:
-    order = np.argsort(groups, kind="stable")
-    starts = np.flatnonzero(np.diff(np.asarray(groups)[order], prepend=groups[order[0]] - 1))
-    with_fold = left_out_with(folds[:, order])
-    least, most = (
-        extreme.reduceat(with_fold, starts, axis=1) for extreme in (np.minimum, np.maximum)
-    )
-    tested = np.maximum.reduceat(folds[:, order], starts, axis=1) >= 0
-    if (tested & (least < most)).any():
-        raise ValueError(
-            "cv separates rows of a group: give a number of folds, or a splitter that keeps groups "
-            "together, such as GroupKFold."
-        )
+    _, first, number = np.unique(groups, return_index=True, return_inverse=True)
+    for row, out in zip(folds, left_out_with(folds), strict=True):
+        apart = groups[out != out[first[number]]]  # from the first row of their group
+        if np.isin(apart, groups[row >= 0]).any():
+            raise ValueError(
+                "cv separates rows of a group: give a number of folds, or a splitter that keeps "
+                "groups together, such as GroupKFold."
+            )
 
 
 def check_rest(folds: AnyArray, y: AnyArray, classes: bool, unit: str) -> None:

@@ -8,22 +8,29 @@ import numpy as np
 import numpy.typing as npt
 
 from looms import _html
-from looms._scores import ValuesAndErrors, number_scores, score_with_error
+from looms._scores import number_scores, score_with_error
 from looms._typing import Array
 from looms._words import count
 
 __all__ = ["HeldOut"]
 
 
-def frozen(values: npt.ArrayLike) -> Array:
-    """Read-only copy."""
-    array = np.array(values, dtype=np.float64)
-    array.flags.writeable = False
-    return array
+class ReadOnly:
+    """Base class of frozen dataclasses whose arrays are read-only copies."""
+
+    def __post_init__(self) -> None:
+        for name, value in list(vars(self).items()):
+            if np.ndim(value):
+                array = np.array(value)
+                array.flags.writeable = False
+                object.__setattr__(self, name, array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        type(self).__init__(self, **state)  # a pickled array forgets that it was read-only
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class HeldOut:
+class HeldOut(ReadOnly):
     r"""Targets, and outputs of models trained without them.
 
     .. math:: \mathrm{outputs}_i = f^{(-i)}(x_i), \qquad
@@ -80,7 +87,7 @@ class HeldOut:
         outputs: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> None:
-        y, outputs = frozen(y), frozen(outputs)
+        y, outputs = np.asarray(y, np.float64), np.asarray(outputs, np.float64)
         if y.ndim not in (1, 2) or y.size == 0:
             raise ValueError(
                 "y must have shape (n_samples,) or (n_samples, n_targets), at least one of each, "
@@ -91,19 +98,14 @@ class HeldOut:
                 f"y and outputs must have the same shape, but y has shape {y.shape} "
                 f"and outputs has shape {outputs.shape}."
             )
-        weight = frozen(np.ones(len(y)) if sample_weight is None else sample_weight)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
         if weight.shape != y.shape[:1]:
             raise ValueError(
                 "sample_weight must have one entry per row of y, but sample_weight has shape "
                 f"{weight.shape} and y has shape {y.shape}."
             )
-        object.__setattr__(self, "y", y)
-        object.__setattr__(self, "outputs", outputs)
-        object.__setattr__(self, "sample_weight", weight)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # A pickled array forgets that it was read-only.
-        HeldOut.__init__(self, **state)
+        vars(self).update(y=y, outputs=outputs, sample_weight=weight)
+        self.__post_init__()
 
     def __iter__(self) -> Iterator[Array]:
         """``y``, ``outputs`` and ``sample_weight``, as criteria take them: ``error_rate(*loo)``."""
@@ -119,13 +121,15 @@ class HeldOut:
         """Leave-one-out residuals, ``y - outputs``."""
         return self.y - self.outputs
 
-    def _scores(self) -> ValuesAndErrors:
-        """Scores of the outputs as they are; none if no sample is finite and has a weight."""
+    def _scores(self) -> list[tuple[str, str]]:
+        """Names and texts of scores of the outputs as they are; none if no sample is finite and has
+        a weight."""
         y, outputs, weight = (values[self.sample_weight > 0] for values in self)
         with np.errstate(all="ignore"):  # nothing here is checked to be finite
             if not (len(y) and all(np.isfinite(values).all() for values in (y, outputs, weight))):
-                return {}
-            return number_scores(y, outputs[None], weight)
+                return []
+            scores = number_scores(y, outputs[None], weight)
+        return [(name, score_with_error(name, *pair)) for name, pair in scores.items()]
 
     def _remarks(self) -> list[str]:
         """Where to find scores of classes; those of these outputs, which are biased, mislead."""
@@ -138,15 +142,12 @@ class HeldOut:
             parts.append(f"n_targets={self.y.shape[1]}")
         if (self.sample_weight != self.sample_weight[0]).any():
             parts.append("weighted=True")
-        scores = ", ".join(
-            f"{name}={score_with_error(name, *pair)}" for name, pair in self._scores().items()
-        )
+        scores = ", ".join(map("=".join, self._scores()))
         text = "; ".join(filter(None, [scores, *self._remarks()]))
         return f"HeldOut({', '.join(parts)}{': ' if text else ''}{text})"
 
     def _repr_html_(self) -> str:
         remarks = [*self._remarks(), "standard errors take each sample for one draw"]
         notes = [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
-        rows = [(name, score_with_error(name, *pair)) for name, pair in self._scores().items()]
         caption = f"Held-out outputs of {count(self.n_samples, 'sample')}"
-        return _html.table(["score", "value ± s.e."], rows, caption, notes)
+        return _html.table(["score", "value ± s.e."], self._scores(), caption, notes)

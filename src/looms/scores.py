@@ -9,7 +9,7 @@ row [docs/references.md, Pairs].
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -104,8 +104,7 @@ class Scores(Mapping[str, float]):
 
     def __getstate__(self) -> dict[str, Any]:
         """State without the models, of n² numbers in closed form."""
-        state = {field.name: getattr(self, field.name) for field in fields(self)}
-        return state | {"_without": None}
+        return vars(self) | {"_without": None}
 
     def __getitem__(self, name: str) -> float:
         return self.with_errors[name][0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from numbers import Real
@@ -73,9 +74,7 @@ class BalancedError(ThresholdRule):
     (-0.6, 0.0)
     """
 
-    @property
-    def loss_name(self) -> str:
-        return "balanced error"
+    loss_name = "balanced error"
 
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         tp, fp, fn, tn = counts
@@ -133,14 +132,11 @@ class Cost(ThresholdRule):
     false_negative: float = 1.0
     true_positive: float = 0.0
     true_negative: float = 0.0
+    loss_name = "cost per row"
 
     def __post_init__(self) -> None:
         for name in ("false_positive", "false_negative", "true_positive", "true_negative"):
             _check(getattr(self, name), name, -np.inf, np.inf)
-
-    @property
-    def loss_name(self) -> str:
-        return "cost per row"
 
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         tp, fp, fn, tn = counts
@@ -262,11 +258,14 @@ def threshold_rule(threshold: Any) -> ThresholdRule | Metric:
     if isinstance(threshold, str):
         if threshold in RULES:
             return RULES[threshold]
-        name, _, numbers = threshold.partition("=")
-        match name, [_number(text) for text in numbers.split(":")]:
-            case ("recall" | "precision") as rate, [float() as least]:
+        name, _, texts = threshold.partition("=")
+        numbers: list[float] = []
+        with suppress(ValueError):
+            numbers = [float(text) for text in texts.split(":")]
+        match name, numbers:
+            case ("recall" | "precision") as rate, [least]:
                 return AtLeast(rate, least)
-            case "cost", [float() as false_positive, float() as false_negative]:
+            case "cost", [false_positive, false_negative]:
                 for value in (false_positive, false_negative):
                     _check(value, "each cost", 0.0, np.inf)
                 return Cost(false_positive, false_negative)
@@ -277,14 +276,6 @@ def threshold_rule(threshold: Any) -> ThresholdRule | Metric:
         f"Unknown threshold {threshold!r}; known are a probability between 0 and 1, {names}, an "
         "object of looms.threshold, and a metric of (y_true, y_pred)."
     )
-
-
-def _number(text: str) -> Any:
-    """The number that a text is, or the text."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:

@@ -98,16 +98,13 @@ class Units:
                 "folds must be integers of shape (n,) or (n_repetitions, n), one per row, but they "
                 f"are {labels.dtype} of shape {np.shape(numbers)}."
             )
+        check_rest(labels, labels[0], False, "fold")
         together, tested = left_out_with(labels), labels >= 0
         number, n_units = np.full(labels.shape, -1), 0
         for r, row in enumerate(together):
             known, first, counted, sizes = np.unique(
                 row, return_index=True, return_inverse=True, return_counts=True
             )
-            if len(known) == 1 and known[0] >= 0:
-                raise ValueError(
-                    "All rows are in one fold: holding it out leaves none to train on."
-                )
             leaves = (known >= 0) & (np.bincount(counted, weights=tested[r]) > 0)
             order = np.lexsort((first, sizes > 1, ~leaves))[: int(leaves.sum())]
             place = np.full(len(known), -1)
@@ -269,13 +266,8 @@ class Units:
     @cached_property
     def batches(self) -> Sequence[Batch]:
         """The units by their size, smallest first."""
-        sizes = np.array([len(rows) for rows in self])
-        batches = []
-        for size in np.unique(sizes):
-            ids = np.flatnonzero(sizes == size)
-            rows = np.stack([self._members[k] for k in ids])
-            batches.append(Batch(ids, self.repetition[ids], rows))
-        return batches
+        sets = of_one_size(self._members, self.n_units)
+        return [Batch(ids, self.repetition[ids], rows) for ids, rows in sets]
 
     def parts(self, most: int) -> Iterator[Batch]:
         """The units by their size, at most so many at a time, or one."""

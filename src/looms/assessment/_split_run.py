@@ -110,7 +110,7 @@ def loo_scores(
             outputs, train = outputs.copy(), value.rows.train
             outputs[train] = decided(value, np.ones(len(train)))[0].outputs
         outputs = value.outcome.decision(outputs, value.rule)
-    stand_in = StandIn(outputs, classes, threshold=value.rule.threshold)
+    stand_in = StandIn(outputs, classes, threshold_=value.rule.threshold)
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
         scores[name] = float("nan")

@@ -12,7 +12,4 @@ Sources are cited by the keys of docs/references.md.
 
 from looms.calibration._calibrators import fit_calibrator, loo_probabilities
 
-__all__ = [
-    "fit_calibrator",
-    "loo_probabilities",
-]
+__all__ = ["fit_calibrator", "loo_probabilities"]

@@ -18,7 +18,12 @@ from looms._checks import check_known
 from looms._typing import Array
 from looms.calibration._beta import fit_beta
 from looms.calibration._isotonic import fit_isotonic
-from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid, fit_increasing_sigmoids
+from looms.calibration._sigmoid import (
+    Sigmoid,
+    checked_sample,
+    fit_increasing_sigmoid,
+    fit_increasing_sigmoids,
+)
 from looms.calibration._softmax import (
     OUT_OF_REACH,
     TIES,
@@ -238,6 +243,7 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
         return p
     without = np.empty(f.shape)
     if calibration == "sigmoid":
+        checked_sample(f[:, 0], y[:, 0], weight)
         step = max(1, _BLOCK // len(f))
         for start in range(0, len(f), step):
             rows = np.arange(start, min(len(f), start + step))

@@ -34,8 +34,7 @@ def couple(pairwise: npt.ArrayLike) -> Array:
     Raises
     ------
     ValueError
-        If the shape is wrong, values are not in [0, 1], or the two values of a pair do not sum
-        to one.
+        If values are not in [0, 1].
 
     Notes
     -----
@@ -50,18 +49,11 @@ def couple(pairwise: npt.ArrayLike) -> Array:
     array([[0.5, 0.3, 0.2]])
     """
     r = np.array(pairwise, dtype=np.float64)
-    if r.ndim != 3 or r.shape[1] != r.shape[2] or r.shape[1] < 2:
-        raise ValueError(
-            "pairwise must have shape (n_samples, n_classes, n_classes), two classes or more, "
-            f"but has shape {r.shape}."
-        )
     k = r.shape[1]
     diagonal = np.arange(k)
     r[:, diagonal, diagonal] = 0.5
     if not ((r >= 0) & (r <= 1)).all():
         raise ValueError("pairwise must hold probabilities: numbers from 0 to 1.")
-    if not np.allclose(r + r.transpose(0, 2, 1), 1.0, rtol=0.0, atol=1e-8):
-        raise ValueError("pairwise[:, i, j] and pairwise[:, j, i] must sum to one.")
     r = np.clip(r, LEAST, 1.0 - LEAST)
     system = np.ones((len(r), k + 1, k + 1))
     system[:, k, k] = 0.0

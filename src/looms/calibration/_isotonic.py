@@ -10,11 +10,11 @@ from scipy.optimize import isotonic_regression
 
 from looms._typing import Array
 from looms.calibration._sigmoid import checked_sample, half_but_for_rounding, platt_targets
-from looms.held_out import frozen
+from looms.held_out import ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
-class Isotonic:
+class Isotonic(ReadOnly):
     """Probability of the positive class, nondecreasing and piecewise linear in the output.
 
     It is constant on the blocks that the pool-adjacent-violators algorithm finds, linear between
@@ -28,13 +28,6 @@ class Isotonic:
 
     outputs: Array
     probabilities: Array
-
-    def __init__(self, outputs: npt.ArrayLike, probabilities: npt.ArrayLike) -> None:
-        object.__setattr__(self, "outputs", frozen(outputs))
-        object.__setattr__(self, "probabilities", frozen(probabilities))
-
-    def __setstate__(self, state: dict[str, Array]) -> None:
-        Isotonic.__init__(self, **state)  # a pickled array forgets that it was read-only
 
     def probability(self, outputs: npt.ArrayLike) -> Array:
         """Probability of the positive class for outputs of any shape."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from looms._checks import check_count
 from looms._classes import class_indices
 from looms._typing import Array
 from looms.calibration._sigmoid import checked_sample
-from looms.held_out import HeldOut
+from looms.held_out import HeldOut, ReadOnly
 
 
 def deviance_of(log_likelihood: Array, weight: Array | None = None) -> float:
@@ -47,11 +47,6 @@ def brier_score(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     score : for two classes, that of one class, in [0, 1]; for more, the sum over classes, in
         [0, 2].
 
-    Raises
-    ------
-    ValueError
-        If the shape of the probabilities does not match.
-
     Examples
     --------
     >>> from looms import HeldOut
@@ -59,23 +54,14 @@ def brier_score(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     >>> round(brier_score(loo, [[0.8, 0.2], [0.4, 0.6]]), 12)
     0.1
     """
-    p = _checked(loo, probabilities)
+    p = np.asarray(probabilities, dtype=np.float64)
     p = p - np.eye(p.shape[1])[class_indices(loo.y)]
     squared = np.einsum("ij,ij->i", p, p) / (2.0 if p.shape[1] == 2 else 1.0)
     return float(np.average(squared, weights=loo.sample_weight))
 
 
-def _checked(loo: HeldOut, probabilities: npt.ArrayLike) -> Array:
-    p = np.asarray(probabilities, dtype=np.float64)
-    n_columns = loo.y.reshape(loo.n_samples, -1).shape[1]
-    expected = (loo.n_samples, 2 if n_columns == 1 else n_columns)
-    if p.shape != expected:
-        raise ValueError(f"probabilities must have shape {expected}, but has shape {p.shape}.")
-    return p
-
-
 @dataclass(frozen=True, eq=False)
-class ReliabilityCurve:
+class ReliabilityCurve(ReadOnly):
     """Mean probability and share of positive samples in bins, as read-only arrays.
 
     Parameters
@@ -92,15 +78,6 @@ class ReliabilityCurve:
     weight: Array
     count: npt.NDArray[np.intp]
     edges: Array
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.array(getattr(self, field.name))
-            array.flags.writeable = False
-            object.__setattr__(self, field.name, array)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        ReliabilityCurve.__init__(self, **state)
 
     @property
     def calibration_error(self) -> float:
@@ -133,8 +110,7 @@ def reliability_curve(
     Raises
     ------
     ValueError
-        As for `fit_sigmoid`, and if probabilities are not in [0, 1] or ``n_bins`` is not a positive
-        integer.
+        As for `fit_sigmoid`, and if ``n_bins`` is not a positive integer.
 
     Examples
     --------
@@ -143,10 +119,7 @@ def reliability_curve(
     (array([0.15, 0.7 ]), array([0.5, 0.5]), array([2, 2]))
     """
     p, positive, weight = checked_sample(probability, labels, sample_weight)
-    if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError("probability must hold numbers from 0 to 1.")
-    if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):
-        raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}.")
+    check_count(n_bins, "n_bins")
     weight = weight * (len(weight) / weight.sum())
     order = np.argsort(p, kind="stable")
     p, positive, weight = p[order], positive[order], weight[order]

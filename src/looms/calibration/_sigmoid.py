@@ -71,8 +71,8 @@ def fit_sigmoid(
     Raises
     ------
     ValueError
-        If shapes do not agree, outputs are not finite, labels are not ±1, or weights are
-        negative, not finite or all zero.
+        If outputs are not finite, labels are not ±1, or weights are negative, not finite or all
+        zero.
 
     Notes
     -----
@@ -101,9 +101,9 @@ def fit_sigmoids(
     Parameters
     ----------
     outputs : (m, n) with a row for each sigmoid; ``np.broadcast_to`` repeats one vector.
-    labels : (n,) -1 and +1, the same for all rows.
+    labels : (n,) -1 and +1, the same for all rows; not checked.
     sample_weight : (n,) for all rows, or (m, n); ones by default. Samples of weight zero are
-        held out of their row, including its counts and so its targets.
+        held out of their row, including its counts and so its targets. Not checked.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def fit_sigmoids(
     Raises
     ------
     ValueError
-        As for `fit_sigmoid`, and if the weights of a row are all zero.
+        If outputs are not finite.
 
     Notes
     -----
@@ -130,12 +130,8 @@ def fit_sigmoids(
     True
     """
     outputs = np.asarray(outputs, dtype=np.float64)
-    if outputs.ndim != 2 or outputs.size == 0:
-        raise ValueError(
-            f"outputs must have shape (n_rows, n_samples), but has shape {outputs.shape}."
-        )
-    positive = positive_labels(labels, outputs.shape[1])
-    weight = _checked_weight(sample_weight, outputs.shape)
+    positive = np.asarray(labels) > 0
+    weight = np.broadcast_to(1.0 if sample_weight is None else sample_weight, outputs.shape)
     slopes, intercepts = np.empty(len(outputs)), np.empty(len(outputs))
     step = max(1, _BLOCK // outputs.shape[1])
     for start in range(0, len(outputs), step):
@@ -192,11 +188,13 @@ def checked_sample(
 ) -> tuple[Array, npt.NDArray[np.bool_], Array]:
     """Checked outputs, ``labels == 1`` and weights of the samples with positive weight."""
     f = np.asarray(outputs, dtype=np.float64)
-    if f.ndim != 1 or f.size == 0:
-        raise ValueError(f"outputs must have shape (n_samples,), but has shape {f.shape}.")
-    positive = positive_labels(labels, len(f))
-    weight = _checked_weight(sample_weight, (1, len(f)))[0]
+    positive = positive_labels(labels)
+    weight = np.ones(len(f)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError("sample_weight must be finite and not negative.")
     weighted = weight > 0
+    if not weighted.any():
+        raise ValueError("sample_weight must be positive for at least one sample.")
     if not np.isfinite(f[weighted]).all():
         raise ValueError("outputs must be finite, but some are not.")
     return f[weighted], positive[weighted], weight[weighted]
@@ -219,31 +217,13 @@ def platt_targets(positive: npt.NDArray[np.bool_], weight: Array) -> tuple[Array
     return targets, weight
 
 
-def positive_labels(labels: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.bool_]:
-    """True for labels +1 of ``n_samples``; ValueError unless they are -1 and +1."""
+def positive_labels(labels: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """True for labels +1; ValueError unless they are -1 and +1."""
     labels = np.asarray(labels)
-    if labels.shape != (n_samples,):
-        raise ValueError(
-            f"labels must have one entry for each of {n_samples} outputs, but has shape "
-            f"{labels.shape}."
-        )
     positive = np.asarray(labels == 1)
     if not (positive | (labels == -1)).all():
         raise ValueError("labels must be -1 and +1; encode the classes as these.")
     return positive
-
-
-def _checked_weight(sample_weight: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
-    weight = np.ones(shape[1]) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weight.shape not in (shape, shape[1:]):
-        raise ValueError(
-            f"sample_weight must have shape {shape[1:]} or {shape}, but has shape {weight.shape}."
-        )
-    if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError("sample_weight must be finite and not negative.")
-    if not (weight.max(axis=-1) > 0).all():
-        raise ValueError("sample_weight must be positive for at least one sample of each row.")
-    return np.broadcast_to(weight, shape)
 
 
 class _Rows(NamedTuple):
@@ -319,11 +299,8 @@ def _newton(rows: _Rows) -> Array:
             value = part.chosen(waiting).loss(tried)
             enough = value <= (before - 1e-4 * length * decrement + slack)[waiting]
             accepted = np.flatnonzero(waiting)[enough]
-            end[accepted], reached[accepted], waiting[accepted] = (
-                tried[enough],
-                value[enough],
-                False,
-            )
+            end[accepted], reached[accepted] = tried[enough], value[enough]
+            waiting[accepted] = False
             if not waiting.any():
                 break
         x[moving], loss[moving] = end, reached

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from looms._typing import Array
 from looms.calibration._sigmoid import positive_labels
-from looms.held_out import frozen
+from looms.held_out import ReadOnly
 
 #: A share of a probability above all rounding of it, by which ties are broken.
 TIES = 8 * np.finfo(np.float64).eps
@@ -23,7 +22,7 @@ _HALVINGS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Softmax:
+class Softmax(ReadOnly):
     """Probabilities of k classes, exp(slope f_k + constants_k) over their sum.
 
     Parameters
@@ -41,13 +40,6 @@ class Softmax:
 
     slope: float
     constants: Array
-
-    def __init__(self, slope: float, constants: npt.ArrayLike) -> None:
-        object.__setattr__(self, "slope", slope)
-        object.__setattr__(self, "constants", frozen(constants))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        Softmax.__init__(self, **state)  # a pickled array forgets that it was read-only
 
     def thresholds(self, outputs: npt.ArrayLike) -> Array:
         """Thresholds (k,): the largest output minus threshold belongs to the most probable class.
@@ -135,7 +127,7 @@ def _checked(
 ) -> tuple[Array, Array, Array]:
     """Outputs, 1 for the class of each sample and 0 elsewhere, and weights, where positive."""
     f, y = np.asarray(outputs, dtype=np.float64), np.asarray(targets)
-    onehot = positive_labels(y.ravel(), f.size).reshape(f.shape)
+    onehot = positive_labels(y)
     weighted = weight > 0
     if not (onehot.sum(axis=1) == 1).all():
         raise ValueError("labels must be +1 in one column of each row: the class of the sample.")

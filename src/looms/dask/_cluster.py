@@ -36,7 +36,9 @@ def computed(result: Any, client: Any = None) -> Any:
     RuntimeError
         If the scheduler lost the tasks, as happens when it restarts.
     """
-    client = current_client() if client is None else client
+    if client is None and "distributed" in sys.modules:
+        with suppress(ValueError):  # there is none
+            client = sys.modules["distributed"].default_client()
     if client is None:
         return result.compute()
     distributed = dask_module("distributed")
@@ -60,17 +62,6 @@ def computed(result: Any, client: Any = None) -> Any:
         ) from error
     finally:
         future.release()
-
-
-def current_client() -> Any:
-    """The current client of ``distributed``, or None; imports nothing."""
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return None
-    try:
-        return distributed.default_client()
-    except ValueError:
-        return None
 
 
 class Attendance:

@@ -65,12 +65,11 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
         warnings.simplefilter("ignore")  # of the values of that row, which mean nothing
         like = getattr(model, method)(row)[:0]
     task, shared = delayed(_predicted), delayed(model, traverse=False)
-    return array.concatenate(
-        [
-            array.from_delayed(task(shared, method, part, like), (n, *like.shape[1:]), like.dtype)
-            for part, n in zip(parts, sizes, strict=True)
-        ]
-    )
+    lazy = [
+        array.from_delayed(task(shared, method, part, like), (n, *like.shape[1:]), like.dtype)
+        for part, n in zip(parts, sizes, strict=True)
+    ]
+    return array.concatenate(lazy)
 
 
 def _predicted(model: Any, method: str, part: Any, like: AnyArray) -> AnyArray:

@@ -51,11 +51,11 @@ def validated(
     Rows in blocks stay as they are, and dask collections become such; their X is not checked here.
     """
     fits = options.get("reset", True)  # else parameters may have been set since the fit
-    pairwise = {kernel.pairwise for kernel in model._kernels()}
-    prepared = model._prepares  # by a transformer, of whose columns it is not to keep the names
-    if not fits:
-        pairwise = {model.fitted_.pairwise}
-        prepared = model.fitted_.columns is not None
+    if fits:
+        pairwise = {kernel.pairwise for kernel in model._kernels()}
+        prepared = model._prepares  # by a transformer, of whose columns it is not to keep the names
+    else:
+        pairwise, prepared = {model.fitted_.pairwise}, model.fitted_.columns is not None
     if len(pairwise) > 1:
         raise ValueError(
             "Precomputed kernels and kernels of features cannot be candidates for the same X."
@@ -72,8 +72,16 @@ def validated(
     if model._whole_matrix:
         X = rows_in_memory(X)
     if isinstance(X, RowBlocks):
-        y = _validated_targets(model, X, y, **options)
-        return X, y, checked_sample_weight(sample_weight, len(y))
+        several = options.get("multi_output", False)
+        y = check_array(y, ensure_2d=False, dtype=None) if several else column_or_1d(y)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows, and y has {len(y)}.")
+        if fits:
+            model.n_features_in_ = X.shape[1]
+            model.__dict__.pop("feature_names_in_", None)
+            if names is not None:
+                model.feature_names_in_ = np.array(names, dtype=object)
+        return X, np.asarray(y), checked_sample_weight(sample_weight, len(y))
     try:
         options = SAMPLES | {"ensure_min_samples": 2} | options
         if prepared:
@@ -97,20 +105,6 @@ def validated(
         with blas_threads(len(y)):
             check_kernel_matrix(X.toarray() if sp.issparse(X) else X)
     return X, y, weight
-
-
-def _validated_targets(model: Any, X: RowBlocks, y: Any, **options: Any) -> AnyArray:
-    """Targets of rows in blocks; stores the number and names of the features."""
-    multi_output = options.get("multi_output", False)
-    y = check_array(y, ensure_2d=False, dtype=None) if multi_output else column_or_1d(y)
-    if len(y) != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows, and y has {len(y)}.")
-    if options.get("reset", True):
-        model.n_features_in_ = X.shape[1]
-        model.__dict__.pop("feature_names_in_", None)
-        if X.feature_names is not None:
-            model.feature_names_in_ = np.array(X.feature_names, dtype=object)
-    return np.asarray(y)
 
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:

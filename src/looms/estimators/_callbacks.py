@@ -75,10 +75,7 @@ class CallbackWatcher:
         tell(self._data["estimator"], "on_stage", objective.n_samples, n_landmarks)
 
     def evaluation_done(self, objective: HeldOutCriterion, point: Point) -> None:
-        self.evaluated(objective.n_samples, point.value)
-
-    def evaluated(self, n_samples: int, value: float) -> None:
-        tell(self._data["estimator"], "on_evaluation", n_samples, value)
+        tell(self._data["estimator"], "on_evaluation", objective.n_samples, point.value)
 
     def iteration_done(self, objective: HeldOutCriterion, iteration: int, point: Point) -> bool:
         if self._root is None:
@@ -87,11 +84,10 @@ class CallbackWatcher:
         task.call_on_fit_task_begin(**self._data)
         return bool(task.call_on_fit_task_end(**self._data))
 
-    def candidate_ends(self, candidate: Candidate | None = None) -> bool:
+    def candidate_ends(self, candidate: Candidate) -> bool:
         self._n_done += 1
-        if candidate is not None:
-            done = f"candidate {self._n_done} of {self._n_candidates}"
-            say(self._data["estimator"], f"{done}: {candidate.name}, {candidate.seconds:.1f} s")
+        done = f"candidate {self._n_done} of {self._n_candidates}"
+        say(self._data["estimator"], f"{done}: {candidate.name}, {candidate.seconds:.1f} s")
         if self._root is None:
             return False
         return bool(self._candidate.call_on_fit_task_end(**self._data))

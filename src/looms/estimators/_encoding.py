@@ -86,8 +86,13 @@ def check_threshold(threshold: Any, calibrated: bool) -> None:
 
     Without a calibrator there are no probabilities but 0.5, which is then the sign of the output.
     """
-    if not _is_probability(threshold):
+    if not isinstance(threshold, Real) or isinstance(threshold, bool):
         threshold_rule(threshold)
+    elif not 0 < float(threshold) < 1:
+        raise ValueError(
+            f"threshold={threshold!r} is not a probability between 0 and 1. To cut outputs "
+            "elsewhere, compare decision_function with a number."
+        )
     elif threshold != 0.5 and not calibrated:
         raise ValueError(
             f"threshold={threshold!r} is a probability, but calibration=None gives none: use "
@@ -113,15 +118,3 @@ def is_positive_first(pos_label: Any, classes: AnyArray) -> bool:
             "out, or make one class of the others."
         )
     return bool(labels.index(pos_label) == 0)
-
-
-def _is_probability(value: Any) -> bool:
-    """True for a number; ValueError for one that is not between 0 and 1."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return False
-    if not 0 < float(value) < 1:
-        raise ValueError(
-            f"threshold={value!r} is not a probability between 0 and 1. To cut outputs elsewhere, "
-            "compare decision_function with a number."
-        )
-    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Real
 from typing import Any
@@ -27,6 +27,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
 
 from looms._typing import AnyArray, Array
 from looms._words import one_line
@@ -68,7 +69,7 @@ def fit_arguments(
     arguments = _taken(estimator, sample_weight=sample_weight, groups=groups)
     names = {name.rpartition("__")[2] for name in arguments}
     if sample_weight is not None and "sample_weight" not in names:
-        if get_config()["enable_metadata_routing"] and _names_of_weights(estimator):
+        if get_config()["enable_metadata_routing"] and _names(estimator, "sample_weight"):
             raise ValueError(
                 f"Metadata routing is enabled, and nothing in {type(estimator).__name__} asks for "
                 "sample_weight in fit: call set_fit_request(sample_weight=True) on the step that "
@@ -87,17 +88,8 @@ def fit_arguments(
 def check_fit(estimator: Any, weight: Array | None, groups: AnyArray | None) -> None:
     """ValueError for an estimator that cannot be fitted with these weights and groups.
 
-    ``weight`` and ``groups``, (n,), are of the rows of its fit, or None.
-    """
-    check_tuning(estimator)
-    with ready(estimator) as one:
-        fit_arguments(one, sample_weight=weight, groups=groups)
-
-
-def check_tuning(estimator: Any) -> None:
-    """ValueError for an estimator that is tuned by the numbers of given rows, or keeps no model.
-
-    It is fitted to some of the rows, where these numbers name others.
+    ``weight`` and ``groups``, (n,), are of the rows of its fit, or None. It is also fitted to some
+    of the rows, so it may not be tuned by the numbers of given rows; and it keeps a model.
     """
     for part in all_parts(estimator):
         if isinstance(part, BaseSearchCV) and not part.refit:
@@ -110,6 +102,8 @@ def check_tuning(estimator: Any) -> None:
                 "some of the rows, where their numbers name others: give a number of folds or a "
                 "splitter, such as KFold."
             )
+    with ready(estimator) as one:
+        fit_arguments(one, sample_weight=weight, groups=groups)
 
 
 def fit_takes_weights(estimator: Any) -> bool:
@@ -143,13 +137,14 @@ def ready(estimator: Any) -> Iterator[Any]:
         consumed = get_routing_for_object(estimator).consumes("fit", ("sample_weight", "groups"))
     if consumed is not None and get_config()["enable_metadata_routing"]:
         parts = [part for part in all_parts(estimator) if isinstance(part, BaseEstimator)]
-        decided = any(map(_says_of_weights, parts))
-    alone = _splits_groups(estimator) and not _names_of_groups(estimator)
+        asked = [part._get_metadata_request().fit.requests for part in parts]
+        decided = any(requests.get("sample_weight") is not None for requests in asked)
+    alone = _splits_groups(estimator) and not _names(estimator, "groups")
     by_groups = alone and "groups" in (consumed or ())
     with config_context(enable_metadata_routing=decided or by_groups):
         one = clone(estimator)
         if by_groups and not decided:
-            _ask_for_weights(one, bool(_names_of_weights(one)))
+            _ask_for_weights(one, bool(_names(one, "sample_weight")))
         yield one
 
 
@@ -169,13 +164,7 @@ def _taken(estimator: Any, **given: AnyArray | None) -> dict[str, AnyArray]:
         )
         routed = router.route_params(caller="fit", params=metadata)["estimator"]["fit"]
         return {what: values for what, values in metadata.items() if what in routed}
-    tables = {"sample_weight": _names_of_weights, "groups": _names_of_groups}
-    return {name: metadata[what] for what in metadata for name in sorted(tables[what](estimator))}
-
-
-def _says_of_weights(estimator: BaseEstimator) -> bool:
-    """True if an estimator asks for weights in fit, or asks for none."""
-    return estimator._get_metadata_request().fit.requests.get("sample_weight") is not None
+    return {name: metadata[what] for what in metadata for name in sorted(_names(estimator, what))}
 
 
 def _ask_for_weights(estimator: Any, asks: bool) -> None:
@@ -227,40 +216,25 @@ def _may_split_groups(cv: Any) -> bool:
     return own or splits_groups(cv)
 
 
-def _names_of_weights(estimator: Any) -> _Names:
-    """Arguments of `fit` that take weights, which all inside of an estimator must take."""
+def _names(estimator: Any, what: str) -> _Names:
+    """Arguments of `fit` that take weights, which all inside of an estimator must take, or groups,
+    which any step, search or splitter takes."""
+    weighs = what == "sample_weight"
     if isinstance(estimator, Pipeline):
-        return _names_in(estimator.steps[-1:], _names_of_weights)
-    own, inner = frozenset({"sample_weight"}), {*map(_names_of_weights, _inside(estimator))}
-    if _fit_names(estimator, "sample_weight"):
-        return own if isinstance(estimator, _DRAWING) or inner <= {own} else _NONE
-    if hasattr(estimator, "estimators"):  # votes and stacks
-        return own if inner <= {own} else _NONE
-    return _handed_on(estimator, inner)
-
-
-def _names_of_groups(estimator: Any) -> _Names:
-    """Arguments of `fit` that take groups: of any step, search or splitter."""
-    if isinstance(estimator, Pipeline):
-        return _names_in(estimator.steps, _names_of_groups)
-    own, inner = frozenset({"groups"}), {*map(_names_of_groups, _inside(estimator))}
-    if isinstance(estimator, BaseSearchCV | RFECV):
+        steps = estimator.steps[-1:] if weighs else estimator.steps
+        return frozenset(f"{step}__{name}" for step, part in steps for name in _names(part, what))
+    own, inner = frozenset({what}), {_names(part, what) for part in _inside(estimator)}
+    if not weighs and isinstance(estimator, BaseSearchCV | RFECV):
         own = own if _may_split_groups(estimator.cv) else _NONE
         return own.union(*inner) if isinstance(estimator, BaseSearchCV) else own
-    if _fit_names(estimator, "groups"):
-        return own
-    return _NONE if hasattr(estimator, "estimators") else _handed_on(estimator, inner)
-
-
-def _names_in(steps: Iterable[tuple[str, Any]], names_of: Callable[[Any], _Names]) -> _Names:
-    """Arguments of a pipeline for those of its steps."""
-    return frozenset(f"{step}__{name}" for step, part in steps for name in names_of(part))
-
-
-def _handed_on(estimator: Any, inner: set[_Names]) -> _Names:
-    """Arguments of the one inside, for an estimator that hands on all, such as a search."""
-    hands_on = len(inner) == 1 and not isinstance(estimator, _BY_ROUTING)
-    return inner.pop() if hands_on and _fit_names(estimator, None) else _NONE
+    if has_fit_parameter(estimator, what):
+        return own if not weighs or isinstance(estimator, _DRAWING) or inner <= {own} else _NONE
+    if hasattr(estimator, "estimators"):  # votes and stacks
+        return own if weighs and inner <= {own} else _NONE
+    if len(inner) != 1 or isinstance(estimator, _BY_ROUTING):
+        return _NONE
+    taken = inspect.signature(estimator.fit).parameters.values()  # a search, say, hands on all
+    return inner.pop() if any(one.kind is one.VAR_KEYWORD for one in taken) else _NONE
 
 
 def _inside(estimator: Any) -> list[Any]:
@@ -270,13 +244,3 @@ def _inside(estimator: Any) -> list[Any]:
     if isinstance(estimator, TransformedTargetRegressor) and estimator.regressor is None:
         parts.append(LinearRegression())
     return [part for part in parts if hasattr(part, "fit")]
-
-
-def _fit_names(estimator: Any, name: str | None) -> bool:
-    """True if `fit` has an argument of a name; with None, if it takes any name."""
-    if not hasattr(estimator, "fit"):
-        return False
-    parameters = inspect.signature(estimator.fit).parameters
-    if name is not None:
-        return name in parameters
-    return any(one.kind is one.VAR_KEYWORD for one in parameters.values())

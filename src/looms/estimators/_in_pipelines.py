@@ -26,10 +26,9 @@ class Parts(NamedTuple):
 
     @property
     def model(self) -> Model | None:
-        """The last estimator, or the ``model_`` that it wraps; None without held-out outputs."""
+        """The last estimator; None without held-out outputs."""
         self.check_refitted()
-        model = getattr(self.last, "model_", self.last)
-        return model if isinstance(model, Model) else None
+        return self.last if isinstance(self.last, Model) else None
 
     def check_refitted(self) -> None:
         """NotFittedError for a search without ``best_estimator_``."""
@@ -121,8 +120,7 @@ def predict_interval(model: Any, X: Any, confidence_level: float = 0.9, **option
     >>> float(((lower <= y[300:]) & (y[300:] <= upper)).mean().round(2))
     0.95
     """
-    intervals: Array = _predicted(model, "predict_interval", X, confidence_level, options)
-    return intervals
+    return _predicted(model, "predict_interval", X, confidence_level, options)
 
 
 def predict_set(model: Any, X: Any, confidence_level: float = 0.9, **options: Any) -> AnyArray:
@@ -170,16 +168,14 @@ def predict_set(model: Any, X: Any, confidence_level: float = 0.9, **options: An
            [False, False,  True],
            [False,  True,  True]])
     """
-    sets: AnyArray = _predicted(model, "predict_set", X, confidence_level, options)
-    return sets
+    return _predicted(model, "predict_set", X, confidence_level, options)
 
 
 def _predicted(
     model: Any, method: str, X: Any, confidence_level: float, options: dict[str, Any]
-) -> Any:
-    parts = parts_of(model)
+) -> AnyArray:
+    steps, last = parts = parts_of(model)
     parts.check_refitted()
-    steps, last = parts
     if not hasattr(last, method):
         raise TypeError(
             f"{_ending(model, last)} has no {method}: regressors of looms have intervals "
@@ -188,7 +184,8 @@ def _predicted(
     own = getattr(last, "preprocessor_", None)  # a model of tables prepares the columns itself
     for _, step in steps:
         X = X if step is own else step.transform(X)
-    return getattr(last, method)(X, confidence_level, **options)
+    predicted: AnyArray = getattr(last, method)(X, confidence_level, **options)
+    return predicted
 
 
 def _ending(model: Any, last: Any) -> str:

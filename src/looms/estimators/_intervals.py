@@ -14,11 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import Tags, check_random_state, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    _num_samples,
-    check_array,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
 from looms._checks import check_known, take_rows
 from looms._classes import rounding

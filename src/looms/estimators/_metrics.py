@@ -12,7 +12,6 @@ from warnings import catch_warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import (
     get_scorer,
     get_scorer_names,
@@ -25,8 +24,9 @@ from sklearn.metrics import (
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _is_fitted
 
+from looms._checks import check_known
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors
 from looms._typing import AnyArray, Array
@@ -89,17 +89,9 @@ def named_scorer(name: str) -> Any:
     Traceback (most recent call last):
     ValueError: Unknown score 'roc_acu' (did you mean 'roc_auc'?); known are accuracy, ...
     """
-    if name in OWN:
-        return deepcopy(OWN[name])
-    names = get_scorer_names()
-    if name not in names:
-        near = get_close_matches(str(name), [*OWN, *names], 1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(
-            f"Unknown score {name!r}{meant}; known are {', '.join(OWN)}, and all that "
-            "sklearn.metrics.get_scorer_names() lists."
-        )
-    return get_scorer(name)
+    more = ", and all that sklearn.metrics.get_scorer_names() lists"
+    check_known(name, "score", [*OWN, *get_scorer_names()], more, OWN)
+    return deepcopy(OWN[name]) if name in OWN else get_scorer(name)
 
 
 def scorers_of(scoring: Any, model: Any, y: Any, weight: Array | None = None) -> dict[str, Scorer]:
@@ -231,15 +223,12 @@ def judged(scores: Scores, scorers: Mapping[str, Scorer], outcome: Outcome) -> S
     if not scorers:
         return scores
     y, outputs, weight = (each[scores.rows] for each in scores.predictions)
-    classes = None
-    if outcome.decides:
-        classes, y = outcome.classes, outcome.values(y)
     of_rows = np.arange(len(y))[:, None]
     options = {} if np.ptp(weight) == 0 else {"sample_weight": weight}
-    predicted, made = StandIn(outputs, classes), scores.decisions
+    predicted, made = StandIn(outputs), scores.decisions
     if made is not None:
-        ranks = outputs.ndim == 2 or len(outcome.classes) == 2
-        predicted = StandIn(outputs, classes, made.predicted, made.probabilities, ranks)
+        y, ranks = outcome.values(y), outputs.ndim == 2 or len(outcome.classes) == 2
+        predicted = StandIn(outputs, outcome.classes, made.predicted, made.probabilities, ranks)
     values: ValuesAndErrors = {}
     for name, scorer in scorers.items():
         own = own_name(scorer)
@@ -264,14 +253,6 @@ def _last_of(model: Any) -> Any:
     if isinstance(model, Pipeline):
         return _last_of(model.steps[-1][1])
     return _last_of(model.estimator) if isinstance(model, BaseSearchCV) else model
-
-
-def _some_rows(y: AnyArray, labels: AnyArray | None) -> AnyArray:
-    """Targets that stand for all: two of each class, or the range of the numbers."""
-    if labels is not None:
-        return np.tile(labels, 2)
-    order = np.argsort(y.reshape(len(y), -1)[:, 0], kind="stable")
-    return np.asarray(y[order[np.unique(np.linspace(0, len(y) - 1, 50).astype(int))]])
 
 
 def _of_classes(scorer: Any, model: Any, labels: AnyArray | None) -> Any:
@@ -302,18 +283,19 @@ def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str
     Those are the right classes, with the outputs and probabilities that the model has, or both if
     it shows neither before its fit; numbers are a little larger.
     """
-    y, decides = _some_rows(y, labels), False
+    decides = False
     if labels is None:
+        order = np.argsort(y.reshape(len(y), -1)[:, 0], kind="stable")
+        y = y[order[np.unique(np.linspace(0, len(y) - 1, 50).astype(int))]]  # their range
         room = getattr(getattr(scorer, "_score_func", None), "__module__", "").rpartition(".")[2]
         if room in ("_classification", "_ranking"):
             return "it is for classes"
         predicted = StandIn(y + 0.5)  # above zero if y is not below
     else:
-        certain = np.eye(len(labels))[np.searchsorted(labels, y)]
+        y, certain = np.tile(labels, 2), np.tile(np.eye(len(labels)), (2, 1))
         outputs = 2.0 * (certain[:, 1] if len(labels) == 2 else certain) - 1.0
         likely, decides = (hasattr(model, name) for name in ("predict_proba", "decision_function"))
-        if not (likely or decides or _is_fitted(model)):
-            likely = True
+        likely = likely or not (decides or _is_fitted(model))
         decides, p = decides or likely, certain if likely else None
         predicted = StandIn(outputs, labels, probabilities=p, decides=decides)
     try:
@@ -326,46 +308,30 @@ def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str
     return None
 
 
-def _is_fitted(model: Any) -> bool:
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
-
-
 class StandIn(BaseEstimator):  # type: ignore[misc]
     """Fitted estimator that returns held-out predictions; a sample is its row number.
 
     Parameters
     ----------
     outputs : (n,) or (n, n_outputs), of classes less the threshold.
-    classes : labels; None for numbers.
+    classes_ : labels; None for numbers.
     indices : (n,) of the predicted classes; by default those of outputs above zero, or the largest.
     probabilities : (n, n_classes), or None.
     decides : False if the outputs are no values of a decision function.
-    threshold : that was subtracted, for scorers that ask for it.
+    threshold_ : that was subtracted, for scorers that ask for it.
     """
 
     def __init__(
         self,
         outputs: Array,
-        classes: AnyArray | None = None,
+        classes_: AnyArray | None = None,
         indices: AnyArray | None = None,
         probabilities: Array | None = None,
         decides: bool = True,
-        threshold: Any = 0.0,
+        threshold_: Any = 0.0,
     ) -> None:
-        self.outputs, self.classes, self.indices = outputs, classes, indices
-        self.probabilities, self.decides, self.threshold = probabilities, decides, threshold
-
-    @property
-    def classes_(self) -> AnyArray | None:
-        return self.classes
-
-    @property
-    def threshold_(self) -> Any:
-        return self.threshold
+        self.outputs, self.classes_, self.indices = outputs, classes_, indices
+        self.probabilities, self.decides, self.threshold_ = probabilities, decides, threshold_
 
     def fit(self, X: Any, y: Any) -> Self:
         return self
@@ -375,16 +341,16 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.estimator_type = "regressor" if self.classes is None else "classifier"
+        tags.estimator_type = "regressor" if self.classes_ is None else "classifier"
         return tags
 
     def predict(self, X: AnyArray) -> AnyArray:
-        if self.classes is None:
+        if self.classes_ is None:
             return np.asarray(self.outputs[X[:, 0]])
         indices = class_indices(self.outputs) if self.indices is None else self.indices
-        return np.asarray(self.classes[indices[X[:, 0]]])
+        return np.asarray(self.classes_[indices[X[:, 0]]])
 
-    @available_if(lambda one: one.classes is not None and one.decides)  # type: ignore[untyped-decorator]
+    @available_if(lambda one: one.classes_ is not None and one.decides)  # type: ignore[untyped-decorator]
     def decision_function(self, X: AnyArray) -> Array:
         return np.asarray(self.outputs[X[:, 0]])
 

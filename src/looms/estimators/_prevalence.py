@@ -75,7 +75,8 @@ def at_prevalence(
     True
     """
     moved = PrevalenceClassifier(model, prevalence, training_prevalence)
-    moved._check_parameters()
+    check_is_fitted(model)
+    moved.prevalence_  # noqa: B018 (an error for shares that are none)
     return moved
 
 
@@ -131,10 +132,6 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
     @property
     def prevalence_(self) -> Array:
         return _shares("prevalence", self.prevalence, self.classes_, self.training_prevalence_)
-
-    def _check_parameters(self) -> None:
-        check_is_fitted(self.classifier)
-        _shares("prevalence", self.prevalence, self.classes_, self.training_prevalence_)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class at the stated prevalences.

@@ -33,7 +33,6 @@ from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import bounds_to_tell
 from looms.selection._decisions import Rule
-from looms.selection._tuning import BoundMet
 from looms.tables._leakage import LeakingColumn, leakage_remarks
 from looms.tables._unseen import UnseenValues
 from looms.threshold import AtLeast, threshold_rule
@@ -179,12 +178,12 @@ def warnings_are_kept() -> bool:
     return _KEPT.get() is not None
 
 
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the user's line, or keep the warning inside `kept_warnings`."""
+def warn(message: str | None, category: type[Warning]) -> None:
+    """Warn at the user's line, or keep the warning inside `kept_warnings`; None is no warning."""
     kept = _KEPT.get()
-    if kept is not None:
+    if message is not None and kept is not None:
         kept.append((message, category))
-    elif not _told_here(message, category):
+    elif message is not None and not _told_here(message, category):
         warnings.warn(message, category, stacklevel=level_of_user())
 
 
@@ -223,17 +222,9 @@ def warn_of_search(selection: Selected | None, targets: Array) -> None:
     if chosen.outcome is Outcome.NO_PROGRESS:  # unless all that is left is rounding
         worrying = chosen.value > _ROUNDING**2 * float(np.mean(targets**2))
     if worrying:
-        warn(
-            f"Search for hyper-parameters: {chosen.outcome.value}.",
-            ConvergenceWarning,
-        )
-    warn_of_bounds(bounds_to_tell(chosen, selection.candidates))
-
-
-def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:
-    """BoundWarning for each hyper-parameter at the edge of the range searched."""
-    for message in messages:
-        warn(f"{message}.", BoundWarning)
+        warn(f"Search for hyper-parameters: {chosen.outcome.value}.", ConvergenceWarning)
+    for met in bounds_to_tell(chosen, selection.candidates):
+        warn(f"{met}.", BoundWarning)
 
 
 def remark_on_duplicates(X: Matrix) -> str | None:
@@ -253,9 +244,7 @@ def remark_on_duplicates(X: Matrix) -> str | None:
 
 def warn_of_duplicates(X: Matrix) -> None:
     """DuplicatesWarning with `remark_on_duplicates`, if there is one."""
-    remark = remark_on_duplicates(X)
-    if remark is not None:
-        warn(remark, DuplicatesWarning)
+    warn(remark_on_duplicates(X), DuplicatesWarning)
 
 
 def remark_on_scales(X: Any, kernels: Sequence[Kernel], names: Sequence[str] | None) -> str | None:
@@ -295,9 +284,8 @@ def _is_of_plain_distances(kernel: Kernel) -> bool:
 
 def warn_of_scales(X: Any, kernels: Sequence[Kernel], names: AnyArray | None) -> None:
     """ScalesWarning with `remark_on_scales`, if there is one."""
-    remark = remark_on_scales(X, kernels, None if names is None else [*map(repr, names.tolist())])
-    if remark is not None:
-        warn(remark, ScalesWarning)
+    shown = None if names is None else [*map(repr, names.tolist())]
+    warn(remark_on_scales(X, kernels, shown), ScalesWarning)
 
 
 def warn_of_columns(remarks: Sequence[str]) -> None:
@@ -313,9 +301,7 @@ def warn_of_columns(remarks: Sequence[str]) -> None:
 
 def warn_of_order(cv: Any = None, **arguments: Any) -> None:
     """UserWarning with `remark_on_order` of arguments and the times of a splitter, if any."""
-    remark = remark_on_order(**arguments, time=getattr(cv, "time", None))
-    if remark is not None:
-        warn(remark, UserWarning)
+    warn(remark_on_order(**arguments, time=getattr(cv, "time", None)), UserWarning)
 
 
 def warn_of_groups(X: Any, groups: Any) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
@@ -49,21 +47,14 @@ def check_graph(operator: Any, container: Any) -> None:
     kind, opset = type(operator.inputs[0].type), container.target_opset_all
     raw = container.get_options(model, {}).get("raw_scores", False)
     rows, of_table = _rows(model), getattr(model, "preprocessor_", None)
-    with _comparing():
-        for member in model.members_:
-            if isinstance(member, EstimatorMember):
-                _check_candidate(member, rows, kind, opset)
-        rows = rows if of_table is None else unprepared(of_table, rows)
-        _check_model(model, rows, kind, opset, raw)
-
-
-@contextmanager
-def _comparing() -> Iterator[None]:
     before = _COMPARING.set(True)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        with warnings.catch_warnings(action="ignore"):
+            for member in model.members_:
+                if isinstance(member, EstimatorMember):
+                    _check_candidate(member, rows, kind, opset)
+            rows = rows if of_table is None else unprepared(of_table, rows)
+            _check_model(model, rows, kind, opset, raw)
     finally:
         _COMPARING.reset(before)
 

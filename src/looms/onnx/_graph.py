@@ -57,6 +57,11 @@ class Graph:
         helper = require("onnx.helper", "ONNX", extra="onnx")
         return self("Cast", name, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
+    def column_shape(self, X: str) -> str:
+        """Shape of a column with as many rows as X, (m, 1)."""
+        n_rows = self("Gather", self("Shape", X), np.array([0]))
+        return self("Concat", n_rows, np.array([1]), axis=0)
+
     def interpolated(self, x: str, knots: Array, values: Array) -> str:
         """`numpy.interp` of each column, (m, d), from d columns of knots and their values.
 

@@ -40,7 +40,6 @@ class Pairs:
     graph : graph that receives the nodes.
     X : name of an (m, n_features) tensor.
     Z : (n, n_features) samples.
-    weights : (n_features,) weights of the features in inner products and squared distances.
 
     Notes
     -----
@@ -48,51 +47,51 @@ class Pairs:
     product of matrices and a number into one node, which is then in single precision.
     """
 
-    def __init__(self, graph: Graph, X: str, Z: Array, weights: Array | None = None) -> None:
+    def __init__(self, graph: Graph, X: str, Z: Array) -> None:
         self.graph = graph
         self.X = X
         self.Z = Z
-        self.weights = np.ones(Z.shape[1]) if weights is None else weights
 
     def weighted(self, weights: Any) -> Pairs:
-        """Pairs whose features count ``weights`` times as much as here."""
-        return Pairs(self.graph, self.X, self.Z, self.weights * np.asarray(weights))
+        """Pairs whose features count ``weights`` times in inner products and squared distances."""
+        scale = np.sqrt(weights)
+        return type(self)(self.graph, self.graph("Mul", self.X, scale), self.Z * scale)
 
     def filled(self, value: float) -> str:
         """A number for each pair, (m, n)."""
         g = self.graph
-        n_rows = g("Gather", g("Shape", self.X), np.array([0]))
-        return g(
-            "Expand", np.full((1, len(self.Z)), value), g("Concat", n_rows, np.array([1]), axis=0)
-        )
+        return g("Expand", np.full((1, len(self.Z)), value), g.column_shape(self.X))
 
     def dot(self, factor: float = 1.0) -> str:
         """Inner products x_i·z_j times a factor, (m, n)."""
-        return self.graph("MatMul", self.X, (factor * self.weights * self.Z).T)
-
-    @cached_property
-    def square_norms(self) -> str:
-        """Inner products x_i·x_i, (m, 1)."""
-        squares = self.graph("Mul", self.graph("Mul", self.X, self.X), self.weights)
-        return self.graph("ReduceSum", squares, np.array([1]), keepdims=1)
-
-    @cached_property
-    def scaled(self) -> tuple[str, Array]:
-        """Rows and samples, with each feature multiplied by the square root of its weight."""
-        if (self.weights == 1.0).all():
-            return self.X, self.Z
-        scale = np.sqrt(self.weights)
-        return self.graph("Mul", self.X, scale), self.Z * scale
+        return self.graph("MatMul", self.X, (factor * self.Z).T)
 
     @cached_property
     def manhattan_distances(self) -> str:
         """Σ_k |x_ik − z_jk|, (m, n)."""
-        return self.graph.sum_of_differences("Abs", *self.scaled)
+        return self.graph.sum_of_differences("Abs", self.X, self.Z)
 
     @cached_property
     def squared_distances(self) -> str:
         """‖x_i − z_j‖², (m, n)."""
-        return self.graph.sum_of_differences("Square", *self.scaled)
+        return self.graph.sum_of_differences("Square", self.X, self.Z)
+
+
+class Diagonal(Pairs):
+    """Pairs of each row of a tensor with itself, (m, 1); ``Z`` is any one sample."""
+
+    def dot(self, factor: float = 1.0) -> str:
+        squares = self.graph("Mul", self.X, self.X)
+        norms = self.graph("ReduceSum", squares, np.array([1]), keepdims=1)
+        return self.graph("Mul", norms, factor)
+
+    @cached_property
+    def manhattan_distances(self) -> str:
+        return self.filled(0.0)
+
+    @cached_property
+    def squared_distances(self) -> str:
+        return self.manhattan_distances
 
 
 def expansion(kernel: Kernel, pairs: Pairs, alpha: Array) -> str:
@@ -104,7 +103,7 @@ def expansion(kernel: Kernel, pairs: Pairs, alpha: Array) -> str:
     if isinstance(kernel, Sum):
         return g("Add", *(expansion(part, pairs, alpha) for part in kernel.parts))
     if type(kernel) is Linear:
-        return g("MatMul", pairs.X, (pairs.weights * pairs.Z).T @ alpha)
+        return g("MatMul", pairs.X, pairs.Z.T @ alpha)
     return g("MatMul", values(kernel, pairs), alpha)
 
 
@@ -119,34 +118,9 @@ def values(kernel: Kernel, pairs: Pairs) -> str:
     return formula(kernel, pairs)
 
 
-def self_values(kernel: Kernel, pairs: Pairs) -> str | float:
-    """k(x_i, x_i), (m, 1), or one number if it is the same for all."""
+def _polynomial(kernel: Polynomial, pairs: Pairs) -> str:
     g = pairs.graph
-    if isinstance(kernel, (Sum, Product)):
-        operator = "Add" if isinstance(kernel, Sum) else "Mul"
-        return g(operator, *(self_values(part, pairs) for part in kernel.parts))
-    if isinstance(kernel, Constant):
-        return kernel.number("value")
-    if isinstance(kernel, (Columns, Ranked, Weighted)):
-        return self_values(kernel.kernel, _mapped(kernel, pairs))
-    if isinstance(kernel, Normalized):
-        inner = self_values(kernel.kernel, pairs)
-        return g.cast(g("Greater", inner, 0.0), g.dtype)
-    if isinstance(kernel, Linear):
-        return pairs.square_norms
-    if isinstance(kernel, Polynomial):
-        return _power(kernel, g, pairs.square_norms)
-    if isinstance(kernel, Boolean):
-        return g("Exp", g("Mul", pairs.square_norms, _rate(kernel)))
-    return 1.0  # stationary
-
-
-def _power(kernel: Polynomial, g: Graph, dot: str) -> str:
-    return g("Pow", g("Add", dot, kernel.number("c")), float(kernel.degree))
-
-
-def _rate(kernel: Boolean) -> float:
-    return float(np.log1p(kernel.number("gamma")))
+    return g("Pow", g("Add", pairs.dot(), kernel.number("c")), float(kernel.degree))
 
 
 def _scaled(kernel: Any, pairs: Pairs) -> str:
@@ -179,10 +153,11 @@ def _power_exponential(kernel: PowerExponential | PowerExponentialARD, pairs: Pa
 
 def _normalized(kernel: Normalized, pairs: Pairs) -> str:
     g = pairs.graph
-    samples = Samples(pairs.scaled[1])
-    K = g("Mul", values(kernel.kernel, pairs), kernel.inverse_norms(samples))
-    squares = self_values(kernel.kernel, pairs)
+    squares = values(kernel.kernel, Diagonal(g, pairs.X, pairs.Z[:1]))
     positive = g("Greater", squares, 0.0)
+    if isinstance(pairs, Diagonal):
+        return g.cast(positive, g.dtype)
+    K = g("Mul", values(kernel.kernel, pairs), kernel.inverse_norms(Samples(pairs.Z)))
     norms = g("Sqrt", g("Where", positive, squares, 1.0))
     return g("Where", positive, g("Div", K, norms), 0.0)
 
@@ -191,12 +166,12 @@ def _mapped(kernel: Any, pairs: Pairs) -> Pairs:
     """Pairs as a kernel of mapped features sees them."""
     if isinstance(kernel, Weighted):
         return pairs.weighted(kernel.weights)
-    g, (X, Z) = pairs.graph, pairs.scaled
+    g = pairs.graph
     if isinstance(kernel, Columns):
-        X = g("Gather", X, np.asarray(kernel.columns), axis=1)
+        X = g("Gather", pairs.X, np.asarray(kernel.columns), axis=1)
     else:
-        X = g.interpolated(X, *kernel.scores)
-    return Pairs(g, X, kernel.seen(Samples(Z)).X)
+        X = g.interpolated(pairs.X, *kernel.scores)
+    return type(pairs)(g, X, kernel.seen(Samples(pairs.Z)).X)
 
 
 def _both(operator: str) -> Callable[[Any, Pairs], str]:
@@ -216,8 +191,8 @@ _FORMULAS: dict[type[Kernel], Callable[[Any, Pairs], str]] = {
     Normalized: _normalized,
     **dict.fromkeys((Columns, Ranked, Weighted), _mapped_values),
     Linear: lambda kernel, pairs: pairs.dot(),
-    Polynomial: lambda kernel, pairs: _power(kernel, pairs.graph, pairs.dot()),
-    Boolean: lambda kernel, pairs: pairs.graph("Exp", pairs.dot(_rate(kernel))),
+    Polynomial: _polynomial,
+    Boolean: lambda kernel, pairs: pairs.graph("Exp", pairs.dot(np.log1p(kernel.number("gamma")))),
     **dict.fromkeys((RBF, ARD, Laplacian), _gaussian),
     **dict.fromkeys((Matern, MaternARD), _matern),
     **dict.fromkeys((PowerExponential, PowerExponentialARD), _power_exponential),

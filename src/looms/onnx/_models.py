@@ -11,17 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._optional import require
 from looms._typing import Array
-from looms.calibration._beta import Beta
 from looms.calibration._coupling import LEAST
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
-from looms.estimators import (
-    KernelClassifier,
-    KernelRegressor,
-    TabularClassifier,
-    TabularRegressor,
-)
+from looms.estimators import KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
 from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._trees import HALF, BoostedTrees
 from looms.kernels._samples import dense
@@ -86,8 +80,7 @@ def register_converters() -> None:
     number = _regressor_shapes, _convert_regressor, precision
     label = _classifier_shapes, _convert_classifier, of_classes
     for fitted, (shapes, convert, options) in {
-        KernelRegressor: number,
-        TabularRegressor: (_regressor_shapes, _convert_transformed, precision),
+        **dict.fromkeys((KernelRegressor, TabularRegressor), number),
         **dict.fromkeys((KernelClassifier, TabularClassifier), label),
         Candidate: (_candidate_shapes, _convert_candidate, precision),
     }.items():
@@ -139,21 +132,14 @@ def _convert_candidate(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
-    g, X = _graph_and_rows(scope, operator, container)
-    f = _outputs(g, X, operator.raw_operator)
-    _give(g, f, operator.outputs[0])
-
-
-def _convert_transformed(scope: Any, operator: Any, container: Any) -> None:
-    """Smeared mean, as `looms.selection._target_transforms.smeared_means`."""
+    """Outputs; transformed ones as `looms.selection._target_transforms.smeared_means`."""
     model = operator.raw_operator
     g, X = _graph_and_rows(scope, operator, container)
-    f = _outputs(g, X, model)
-    outcome = model.fitted_.outcome
-    if model.transform_ != "none":
+    f, outcome = _outputs(g, X, model), model.fitted_.outcome
+    if outcome.transform != "none":
         _, _, weight = held_out = model.fitted_.held_out
         used = weight > 0
-        spread = _untransformed(g, g("Add", f, held_out.residuals[used][None]), model.transform_)
+        spread = _untransformed(g, g("Add", f, held_out.residuals[used][None]), outcome.transform)
         f = g("MatMul", spread, (weight[used] / weight[used].sum())[:, None])
     elif outcome.function.least == 0.0:
         f = g("Max", f, 0.0)
@@ -270,8 +256,7 @@ def _converter_outputs(g: Graph, member: EstimatorMember) -> str:
 
 def _tree_outputs(g: Graph, X: str, trees: BoostedTrees) -> str:
     """Outputs of boosted trees, (m, t), by one step down in all trees at a time."""
-    shape = g("Concat", g("Gather", g("Shape", X), np.array([0])), np.array([1]), axis=0)
-    node = g("Tile", trees.roots_.reshape(1, -1), shape)
+    node = g("Tile", trees.roots_.reshape(1, -1), g.column_shape(X))
     left, right = trees.children_.T
     for _ in range(trees.depth_):
         x = g("GatherElements", X, g("Gather", trees.feature_, node), axis=1)
@@ -299,14 +284,12 @@ def _probabilities(g: Graph, f: str, calibrator: Any, n_outputs: int) -> str:
         knots, heights = calibrator.outputs[:, None], calibrator.probabilities[:, None]
         columns = np.zeros(n_outputs, dtype=int)
         p = g.interpolated(f, knots[:, columns], heights[:, columns])
-    elif isinstance(calibrator, Beta):
+    else:
         score = calibrator.sigmoid
         z = _log_odds(g, f, score.slope, score.intercept)  # of the positive class
         logs = [g("Neg", _softplus(g, signed)) for signed in (g("Neg", z), z)]
         odds = g("Sub", g("Mul", logs[0], calibrator.a), g("Mul", logs[1], calibrator.b))
         p = g("Sigmoid", g("Add", odds, calibrator.c))
-    else:
-        raise ValueError(f"A calibrator of type {type(calibrator).__name__} has no ONNX form.")
     if n_outputs == 1:
         return g("Concat", g("Sub", 1.0, p), p, axis=1)
     total = g("ReduceSum", p, np.array([1]), keepdims=1)
