@@ -240,7 +240,7 @@ class TestModels:
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
         monkeypatch.setattr(left_out, "_NUMBERS", 4 * N)
         model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY)
-        models = evaluated(model)._models_of_fit("predict_interval")
+        models = evaluated(model)._models_without("predict_interval", of_fit=True)
         blocks = outputs_without(models, np.tile(X_NEW, (9, 1)))
         sizes = [F.size for _, F in blocks]
         assert max(sizes) == 4 * N

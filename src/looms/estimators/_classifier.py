@@ -14,7 +14,6 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator, calibration_function
 from looms.conformal._jackknife import required_rank
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._encoding import (
     check_threshold,
     class_weights,
@@ -22,14 +21,11 @@ from looms.estimators._encoding import (
     is_positive_first,
 )
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._model import Model, fits_or_stays, fitted_part
+from looms.estimators._model import Model, fitted_part
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
-from looms.estimators._targets import order_of
 from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
-    warn_of_order,
-    warn_of_search,
 )
 from looms.fitted._fitted import Fitted
 from looms.fitted._ordered import OrderedClasses
@@ -56,16 +52,12 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
     calibration: str | None
     class_weight: Any
     pos_label: Any
-    classes_: AnyArray = fitted_part(lambda fitted: fitted.outcome.classes, "The classes, sorted.")
-    threshold_: float | Array = fitted_part(
-        lambda fitted: fitted.rule.threshold, "Threshold of the outputs."
-    )
+    classes_: AnyArray = fitted_part("outcome.classes", "The classes, sorted.")
+    threshold_: float | Array = fitted_part("rule.threshold", "Threshold of the outputs.")
     calibrator_: Calibrator | None = fitted_part(
-        lambda fitted: fitted.rule.calibrator, "Map from outputs to probabilities."
+        "rule.calibrator", "Map from outputs to probabilities."
     )
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    @fits_or_stays
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune the hyper-parameters that are not given, and fit the model.
 
@@ -98,14 +90,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
-        self._check_parameters()
-        warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
-        order = order_of(y)
-        X, y, weight = self._validated(X, y, sample_weight)
-        watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
-        self._set_fitted(self._fit_on(self._rows(X, y, weight, groups, order), watcher))
-        watcher.ends()
-        self._warn_of_fit()
+        self._fit(X, y, sample_weight, groups)
         return self
 
     def _rows(
@@ -124,10 +109,9 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         return Rows(X, targets, weight, fit_weight, fit_weight, groups, outcome)
 
     def _warn_of_fit(self) -> None:
-        """Warnings of a search, of a precision that was not reached, and of one class for all."""
+        super()._warn_of_fit()
         fitted = self.fitted_
         outcome: Any = fitted.outcome
-        warn_of_search(fitted.selection, fitted.rows.targets)
         warn_of_missed_precision(self.threshold, fitted.loss)
         if self._tunes:
             warn_of_one_class(outcome, fitted.held_out, fitted.rule)
@@ -247,7 +231,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         check_is_fitted(self)
         self._check_coverage(confidence_level, class_conditional)
         models = self._models_without("predict_set")
-        X = self._checked_table(X) if models.tables else self._matrix(X)
+        X = self._matrix(X, prepare=not models.tables)
         return sets(models, X, confidence_level, class_conditional, self.fitted_.outcome)
 
     def _check_coverage(self, confidence_level: float, class_conditional: bool) -> None:

@@ -33,6 +33,17 @@ def chosen_anew(estimator: Any) -> Nested:
     """
     fitted: Fitted = estimator.fitted_
     recipe = fitted.recipe
+    if fitted.tuned_before:
+        raise ValueError(
+            "The hyper-parameters were tuned before rows were removed or added, and that "
+            "tuning cannot be repeated: fit the self-tuning model anew to these rows, or "
+            "use evaluate(nested=False), whose scores are optimistic."
+        )
+    if recipe is None:
+        raise ValueError(
+            "cv was an iterator of folds, and the fit has used it up: give a list, or use "
+            "evaluate(nested=False)."
+        )
     if fitted.columns is not None or not fitted.outcome.plain:
         return _tables_anew(estimator, fitted)
     rows = replace(fitted.rows, X=fitted.X, weighs=model_takes_weights(recipe))
