@@ -261,8 +261,8 @@ def estimator_problem(
     estimator: Any,
     rows: Rows,
     X: Matrix | RowBlocks,
+    units: Units,
     outer: Units | None,
-    **options: Any,
 ) -> Problem:
     """An estimator as it is, on the rows of a fit; in the folds ``outer`` if they are given."""
     y = rows.own(rows.targets)
@@ -274,9 +274,8 @@ def estimator_problem(
         keeps_shares=outer is not None and rows.outcome.decides and rows.weighs,
         by_groups=rows.grouped,
     )
-    if outer is not None:
-        options["units"] = outer
-    problem = Problem(Given(estimator, "press", member), X, y, **options)
+    weights = rows.own(rows.fit_weight), rows.own(rows.selection_weight)
+    problem = Problem(Given(estimator, "press", member), X, y, *weights, True, outer or units)
     check_fit(estimator, unequal(problem.zeta), rows.own(rows.groups) if rows.grouped else None)
     return problem
 

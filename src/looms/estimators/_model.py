@@ -32,8 +32,7 @@ from looms.estimators._one_kernel import (
     criterion_weight,
     has_kernel,
 )
-from looms.estimators._selecting import selected
-from looms.estimators._selection import Selection
+from looms.estimators._selection import selected
 from looms.estimators._targets import order_of
 from looms.estimators._warnings import (
     warn_of_duplicates,
@@ -60,7 +59,7 @@ from looms.kernels._samples import as_matrix, check_scale
 from looms.lssvm.fit import Member
 from looms.lssvm.left_out import LeftOut
 from looms.scores import Scores, WithoutUnits
-from looms.selection._candidates import Candidate
+from looms.selection._candidates import Candidate, Choice
 from looms.selection._tuning import Tuning
 from looms.units import Units
 
@@ -781,11 +780,9 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_on(self, rows: Rows, watcher: CallbackWatcher) -> Fitted:
         """The fitted model of rows: the candidate with the smallest loss, or a stack of several."""
         with blas_threads(len(rows.train)):
-            selection, candidates = selected(self, rows, watcher)
-        recipe = self._recipe(selection, candidates)
-        return selection.fitted(self.fit_intercept, self._tunes, recipe=recipe)
+            return selected(self, rows, watcher)
 
-    def _recipe(self, selection: Selection, candidates: Sequence[Any]) -> Any:
+    def _recipe(self, choice: Choice, candidates: Sequence[Any]) -> Any:
         """Unfitted model that `evaluate` fits without each fold; None if its folds are used up.
 
         ``candidates`` are those of the fit, as they are fitted without a fold.

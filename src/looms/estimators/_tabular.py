@@ -24,7 +24,6 @@ from looms.estimators._folds import unfitted
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._model import Model, fitted_part
-from looms.estimators._selection import Selection
 from looms.estimators._targets import plain_targets
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.estimators._warnings import (
@@ -41,6 +40,7 @@ from looms.folds import group_numbers, is_grouped
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel, is_estimator
 from looms.lssvm.fit import LandmarkMember
+from looms.selection._candidates import Choice
 from looms.selection._stack import COMBINATIONS
 from looms.tables import TablePreprocessor
 from looms.tables._cells import Marks, is_written
@@ -125,7 +125,7 @@ class Tabular(Model):
             tried = [self._model(one) for one in (BESIDE_TREES if n <= MANY_ROWS else BESIDE_MANY)]
         return [*tried, self._trees()]
 
-    def _recipe(self, selection: Selection, candidates: Sequence[Any]) -> Any:
+    def _recipe(self, choice: Choice, candidates: Sequence[Any]) -> Any:
         """Several candidates are those of the fit, also those of "auto" with fewer rows.
 
         They are on as many landmarks, the search for whose number takes most of the time.
@@ -133,7 +133,7 @@ class Tabular(Model):
         tried = list(candidates)
         if len(tried) < 2:
             return unfitted(self)
-        for k, fit in selection.choice.fits.items():
+        for k, fit in choice.fits.items():
             if isinstance(fit.member, LandmarkMember):
                 tried[k] = clone(tried[k]).set_params(n_landmarks=len(fit.member.landmarks))
         return unfitted(self, candidates=tried)

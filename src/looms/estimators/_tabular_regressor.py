@@ -18,7 +18,7 @@ from looms.estimators._folds import unfitted
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._one_kernel import model_of_folds
 from looms.estimators._regressor import Regressor
-from looms.estimators._selecting import cost_on, remedies_of_time
+from looms.estimators._selection import cost_on
 from looms.estimators._tabular import Tabular
 from looms.estimators._targets import check_numbers
 from looms.estimators._trees import BoostedTreesRegressor
@@ -210,10 +210,9 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
                 if drawn is not rows:  # so few that the whole kernel is quicker
                     first.set_params(n_landmarks=None)
                 one = unfitted(self, candidates=[first], **self._as_given)
-                (operations, n_arrays), (each, _) = cost_on(self, trained), cost_on(one, drawn.X)
-                operations += len(names) * each
-                cost = operations, trained.shape[0], n_arrays, remedies_of_time(self)
-                stack.enter_context(told_of_time(*cost))
+                operations, n_rows, n_arrays, remedies = cost_on(self, trained)
+                operations += len(names) * cost_on(one, drawn.X)[0]
+                stack.enter_context(told_of_time(operations, n_rows, n_arrays, remedies))
                 with kept_warnings():
                     name, errors = _compared(names, one, drawn)
             targets = _transformed(name, rows)

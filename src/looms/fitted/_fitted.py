@@ -170,7 +170,7 @@ class Fitted:
         if self.selection is not None and self.candidate_weights is not None:
             agree["candidates"] = len(self.candidate_weights) == len(self.candidates)
         if self.in_folds is not None:
-            agree["folds"] = np.array_equal(self.in_folds.rows, rows.train)
+            agree["folds"] = self.in_folds.held_out.n_samples == m
         if self.blocks_scored_in is not None:
             units, outputs = self.blocks_scored_in
             agree["blocks"] = (len(units.clusters), *outputs.shape) == (m, m, *of_row)
@@ -212,7 +212,7 @@ class Fitted:
         if rule is None:
             tied = rows.outcome.tied(held_out, tie)
             loss = rows.outcome.loss(HeldOut(rows.targets, tied, rows.weight), fit_weight)
-            rule, others["loss"] = Rule(loss.threshold, loss.calibrator, tie), loss.value
+            rule, others["loss"] = loss.rule(tie), loss.value
         return cls(
             rows,
             members,

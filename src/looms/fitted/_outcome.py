@@ -128,10 +128,6 @@ class Outcome(ABC):
         """The same for outputs of each row of the fit, by the other rows."""
         return outputs
 
-    def residuals(self, values: AnyArray, outputs: Array) -> Array | None:
-        """Targets less outputs, of values as they were given; None if they are as of the coded."""
-        return None
-
     def outputs_of_estimator(self, values: Array, classes: AnyArray, likely: bool) -> Array:
         """Outputs, in columns, that an estimator gives for some of the ``classes``.
 
@@ -256,7 +252,7 @@ class Classes(Outcome):
     def makes_rule(self, rule: Rule) -> bool:
         k, shape = len(self.labels), np.shape(rule.threshold)
         if isinstance(rule.calibrator, Softmax):
-            return rule.calibrator.constants.shape == (k,) and shape in ((), (k,))
+            return k > 2 and rule.calibrator.constants.shape == (k,) and shape in ((), (k,))
         return shape == () and not hasattr(rule.calibrator, "constants")
 
     def coded(self, codes: AnyArray) -> Array:
@@ -418,9 +414,6 @@ class Numbers(Outcome):
 
     def predicted_of_fit(self, held_out: HeldOut, outputs: Array) -> Array:
         return outputs if self.plain else means_without_own(self.function, outputs, held_out)
-
-    def residuals(self, values: AnyArray, outputs: Array) -> Array:
-        return np.asarray(self.function.forward(values) - outputs)
 
     def scores(
         self,

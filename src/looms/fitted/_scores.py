@@ -40,7 +40,7 @@ def _fold_predictions(model: Fitted) -> Nested | None:
     in_folds = model.in_folds
     if in_folds is None or model.held_out_predicted is model.held_out:
         return in_folds
-    predicted = HeldOut(*(values[in_folds.rows] for values in model.held_out_predicted))
+    predicted = HeldOut(*(model.rows.own(values) for values in model.held_out_predicted))
     return replace(in_folds, held_out=predicted, own_residuals=in_folds.held_out.residuals)
 
 

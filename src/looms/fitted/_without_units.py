@@ -118,22 +118,22 @@ def models_at_hand(model: Fitted, nested: Nested | None) -> WithoutUnits | None:
 
 
 def _models_of_folds(model: Fitted, nested: Nested) -> WithoutUnits:
-    y, _, weight = nested.held_out
+    (y, _, weight), train = nested.held_out, model.rows.train
     tables = tuple(one for one in nested.models if isinstance(one, Fitted))
     if tables:
-        rests = (np.delete(nested.rows, left) for left in nested.units)
+        rests = (np.delete(train, left) for left in nested.units)
         pairs = zip(tables, rests, strict=True)
         outputs = [partial(_outputs_of_table, table, rest) for table, rest in pairs]
     else:
         X = model.rows.X  # of which landmarks take nothing: rows in blocks stay there
-        X = None if X is None else training_rows(X, nested.rows, model.pairwise)
+        X = None if X is None else training_rows(X, train, model.pairwise)
         outputs = [partial(_outputs_of_members, members, X) for members in nested.models]
     return WithoutUnits(
         FoldModels(outputs, targets_as_columns(y), weight),
         nested.units,
         nested.residuals,
         model.tie_without_rows(nested.tie),
-        nested.rows if model.pairwise and not tables else None,
+        train if model.pairwise and not tables else None,
         tables,
     )
 

@@ -125,8 +125,8 @@ def _n_features(fitted: Any) -> int:
 
 def _choices(fitted: Any, nested: Any, kinds: tuple[type, ...] = (tuple,)) -> None:
     """Check models of some kinds that were chosen without each fold of the rows of the fit."""
-    n, t = len(nested.rows), fitted.rows.targets.shape[1:]
-    require(np.array_equal(nested.rows, fitted.rows.train), "choices are of other rows")
+    n, t = nested.held_out.n_samples, fitted.rows.targets.shape[1:]
+    require(n == len(fitted.rows.train), "choices are of other rows")
     require(nested.held_out.y.shape[1:] == t, "choices are of other targets")
     kind = type(nested.models[0])
     for model in nested.models:
@@ -239,8 +239,7 @@ def scores(scores: Any) -> None:
 
 
 def nested(nested: Any) -> None:
-    n = len(numbers(nested, "rows", None))
-    require(nested.held_out.n_samples == n, f"held_out is not of {n} rows")
+    n = nested.held_out.n_samples
     of_rows = (nested.own_residuals, nested.held_out.y.shape), (nested.auc and nested.auc[1], (n,))
     for values, shape in of_rows:
         proper = values is None or (values.dtype, values.shape) == (np.float64, shape)

@@ -20,6 +20,7 @@ from looms.kernels._hyperparameters import CLOSE_TO_LINEAR
 from looms.kernels._names import as_kernel, is_estimator, kernel_name
 from looms.lssvm.fit import Fit, KernelMember
 from looms.optimize._search import Outcome, Point
+from looms.selection._decisions import Rule
 from looms.selection._objective import HeldOutCriterion
 from looms.selection._problem import Problem, Tuned
 from looms.selection._tuning import BoundMet, Tuning
@@ -124,6 +125,10 @@ class HeldOutLoss(NamedTuple):
     threshold: float | Array = 0.0
     calibrator: Calibrator | None = None
 
+    def rule(self, tie: float) -> Rule:
+        """Threshold and calibrator with a tie."""
+        return Rule(self.threshold, self.calibrator, tie)
+
 
 #: Loss of the leave-one-out outputs of a candidate.
 LossOf: TypeAlias = Callable[[HeldOut], HeldOutLoss]
@@ -136,7 +141,8 @@ class Choice:
     Attributes
     ----------
     candidates : candidates in the order in which they were tried.
-    models : tuning of each candidate, and its model or None.
+    tunings : of each candidate.
+    fits : models of the candidates that could be evaluated, by place.
     index : of the candidate with the smallest loss, or the largest weight in a stack.
     loss : loss, threshold and calibrator of the selected candidate.
     weights : (n_candidates,) weights of their outputs, which may all be one's; None if they were
@@ -144,33 +150,18 @@ class Choice:
     """
 
     candidates: list[Candidate]
-    models: list[tuple[Tuning, Fit | None]]
+    tunings: list[Tuning]
+    fits: dict[int, Fit]
     index: int
     loss: HeldOutLoss
     weights: Array | None = None
 
     @property
-    def best(self) -> Candidate:
-        """The selected candidate."""
-        return self.candidates[self.index]
-
-    @property
-    def tuning(self) -> Tuning:
-        """Its tuning."""
-        return self.models[self.index][0]
-
-    @property
-    def fit(self) -> Fit:
-        """Its model."""
-        fit = self.models[self.index][1]
-        if fit is None:
-            raise ValueError(f"{self.best} has no model and cannot be the best.")
-        return fit
-
-    @property
-    def fits(self) -> dict[int, Fit]:
-        """Models of the candidates that could be evaluated, by place."""
-        return {k: fit for k, (_, fit) in enumerate(self.models) if fit is not None}
+    def summed(self) -> list[tuple[float, Fit]]:
+        """Weights of the models that are summed, or one of the best, and their fits."""
+        if self.weights is None:
+            return [(1.0, self.fits[self.index])]
+        return [(w, self.fits[k]) for k, w in enumerate(self.weights.tolist()) if w]
 
     def combined(self, weights: Array, losses: Array, loss: HeldOutLoss, stacked: bool) -> Choice:
         """The same candidates with other losses; stacked, or the one with all the weight."""
@@ -180,7 +171,8 @@ class Choice:
         ]
         k = int(np.argmax(weights))
         candidates[k] = replace(candidates[k], threshold=loss.threshold)
-        return Choice(candidates, self.models, k, loss, weights if stacked else None)
+        kept = weights if stacked else None
+        return replace(self, candidates=candidates, index=k, loss=loss, weights=kept)
 
 
 class Watcher(Protocol):
@@ -227,7 +219,8 @@ def choose(
         "progress": watcher.iteration_done,
     }
     candidates: list[Candidate] = []
-    models: list[tuple[Tuning, Fit | None]] = []
+    tunings: list[Tuning] = []
+    fits: dict[int, Fit] = {}
     failures: list[str] = []
     best: tuple[int, HeldOutLoss] | None = None
     for problem in problems:
@@ -239,17 +232,19 @@ def choose(
         loss = HeldOutLoss(np.inf) if tuned.fit is None else loss_of(tuned.fit.decided)
         compared = loss._replace(value=tuned.tuning.value) if by_value else loss
         candidates.append(_candidate(problem, tuned, compared, seconds))
-        models.append((tuned.tuning, tuned.fit))
+        tunings.append(tuned.tuning)
         if tuned.fit is None:
             failures.append(tuned.failure)
-        elif best is None or compared.value < candidates[best[0]].loss:
-            best = len(candidates) - 1, loss
+        else:
+            fits[len(candidates) - 1] = tuned.fit
+            if best is None or compared.value < candidates[best[0]].loss:
+                best = len(candidates) - 1, loss
         del tuned  # its samples go before those of the next problem come
         if watcher.candidate_ends(candidates[-1]) and best is not None:
             break
     if best is None:
         raise ValueError(f"No candidate could be evaluated. {failures[0]}")
-    return Choice(candidates, models, *best)
+    return Choice(candidates, tunings, fits, *best)
 
 
 def _tuned_with_weights(problem: Problem, **callbacks: Any) -> Tuned:

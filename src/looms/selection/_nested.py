@@ -48,8 +48,7 @@ class Nested:
 
     Attributes
     ----------
-    rows : (m,) the rows of positive weight, in the order of the other attributes.
-    units : folds, each of which is held out with its rows, by their numbers.
+    units : folds of the m rows of positive weight, each of which is held out.
     held_out : output of each row by the model that was selected without its fold; of a transformed
         target, its prediction.
     decisions : classes and probabilities by the threshold and the calibrator that were set without
@@ -75,7 +74,6 @@ class Nested:
     the targets bias scores little.
     """
 
-    rows: AnyArray
     units: Units
     held_out: HeldOut
     decisions: Decisions | None
@@ -89,7 +87,6 @@ class Nested:
     @classmethod
     def of_folds(
         cls,
-        rows: AnyArray,
         units: Units,
         held_out: HeldOut,
         outcome: Deciding,
@@ -103,7 +100,7 @@ class Nested:
 
         Parameters
         ----------
-        rows, units, held_out, models, whole, tie, own_residuals : as for the class.
+        units, held_out, models, whole, tie, own_residuals : as for the class.
         outcome : of the targets.
         rules : of the decisions on each fold; None for numbers.
         """
@@ -119,7 +116,7 @@ class Nested:
             auc = outcome.area(Y, f, tested, [], [], weight[:, 0], tie, together)
         numbers = np.arange(len(models))
         made = decisions, auc, tuple(models), numbers
-        return cls(rows, units, held_out, *made, whole, tie, own_residuals)
+        return cls(units, held_out, *made, whole, tie, own_residuals)
 
     @property
     def residuals(self) -> Array:
@@ -232,12 +229,11 @@ class Rounds:
             less = np.flatnonzero(np.where(np.isfinite(inner), inner, np.inf) < self._least[part])
             yield part[less], inner[less], f[less]
 
-    def nested(self, rows: AnyArray, weight: Array, rule_of: RuleOf) -> Nested:
+    def nested(self, weight: Array, rule_of: RuleOf) -> Nested:
         """Predictions of every row, threshold and calibration set without its unit.
 
         Parameters
         ----------
-        rows : (n,) numbers of the rows.
         weight : (n,) for the area under the curve.
         rule_of : threshold and calibrator of held-out outputs of some of the n rows, and factors of
             their weights.
@@ -275,12 +271,12 @@ class Rounds:
             )
         held_out = HeldOut(self.y, outputs.reshape(self.y.shape), weight)
         models = tuple(self.settings[k] for k in used)
-        return Nested(rows, self.units, held_out, decisions, auc, models, model, tie=tie)
+        return Nested(self.units, held_out, decisions, auc, models, model, tie=tie)
 
     def _decided(self, k: int, weight: Array, rule_of: RuleOf) -> Decided:
         """Decisions of a round on the rows that it leaves out."""
         out, rest = self._rows[k], np.flatnonzero(self._outside[k])
         factor = self.outcome.factors(self.y, weight, rest)
         f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
-        rule = rule_of(HeldOut(self.y[rest], self.outcome.tied(f[rest], tie)), rest, factor)
-        return self.outcome.decided(out, f[out], Rule(rule.threshold, rule.calibrator, tie))
+        loss = rule_of(HeldOut(self.y[rest], self.outcome.tied(f[rest], tie)), rest, factor)
+        return self.outcome.decided(out, f[out], loss.rule(tie))
