@@ -91,7 +91,6 @@ from looms.model_files import ModelFileError, _files, _types, _values, load_mode
 from looms.model_files._types import check_fitted
 from looms.optimize._search import Outcome
 from looms.selection._candidates import Candidates
-from looms.selection._nested import Setting
 from looms.tables import Columns as TableColumns
 from looms.tables import TablePreprocessor
 from looms.threshold import ThresholdRule
@@ -205,7 +204,7 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
     assert [repr(machine) for machine in loaded.evaluate()._nested.models] == [
         repr(machine) for machine in model.evaluate()._nested.models
     ]
-    for field in ("rows", "folds", "model_of_fold", "whole"):
+    for field in ("model_of_fold", "whole"):
         ours, theirs = (getattr(one.evaluate()._nested, field) for one in (loaded, model))
         np.testing.assert_array_equal(ours, theirs)
     if target == "classes":
@@ -861,8 +860,8 @@ TAMPERED = [
     ("nested._scores['nested']._nested", "models", ("linear",) * 9),
     ("nested._scores['nested']._nested", "models", "linear" * 9),
     ("nested._scores['nested']._nested", "models", ((),) * 9),
-    ("nested._scores['nested']._nested", "models", (Setting(Linear(), "x"),) * 9),
-    ("nested._scores['nested']._nested", "models", (Setting(Linear(), -1.0),) * 9),
+    ("nested._scores['nested']._nested", "models", (KernelMember(1.0, Linear(), "x"),) * 9),
+    ("nested._scores['nested']._nested", "models", (KernelMember(1.0, Linear(), -1.0),) * 9),
     (
         "nested._scores['nested']._nested",
         "models",
@@ -924,7 +923,7 @@ TAMPERED = [
     ("transformed.fitted_", "loo_outputs", np.ones(3)),
     ("transformed", "_scores", {"nested": 3}),
     ("transformed._scores['nested']._nested", "models", ("transformed",)),
-    ("transformed._scores['nested']._nested", "models", (Setting(Linear(), 1.0),) * 10),
+    ("transformed._scores['nested']._nested", "models", (KernelMember(1.0, Linear(), 1.0),) * 10),
     ("transformed._scores['nested']._nested.models[3].rows", "targets", np.ones((4, 2))),
     ("transformed._scores['nested']._nested.models[3]", "units", Units.rows(5)),
     ("transformed._scores['nested']._nested.models[3].rows", "outcome", Classes(np.array([0, 1]))),

@@ -117,8 +117,8 @@ class TestFewFeatures:
         assert_allclose(np.diagonal(F), NOISY - models.residuals, rtol=1e-9, atol=1e-9)
         nested = model.evaluate()._nested
         for i in range(N):
-            rest = nested.folds != nested.folds[i]
-            mine = nested.models[nested.model_of_fold[nested.folds[i]]]
+            rest = nested.units.own != nested.units.own[i]
+            mine = nested.models[nested.model_of_fold[nested.units.own[i]]]
             grid = search == "grid"
             mu, scale = (mine.mu, N) if grid else (mine[0].mu, rest.sum())  # tuned anew
             ridge = Ridge(alpha=scale * mu, solver="svd").fit(S[rest], NOISY[rest])

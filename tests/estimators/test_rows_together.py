@@ -375,8 +375,8 @@ def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_t
     nested, new = model.evaluate()._nested, RNG.normal(size=(4, 3))
     F = np.empty((len(new), *nested.held_out.y.shape))
     outputs = np.empty(nested.held_out.y.shape)
-    for number in np.unique(nested.folds):
-        fold = nested.folds == number
+    for number in np.unique(nested.units.own):
+        fold = nested.units.own == number
         rest = np.setdiff1d(np.flatnonzero(w), model.fitted_.rows.train[fold])
         own = None if groups is None else groups[rest]
         tuned = clone(model).fit(X[rest], TARGETS[target][rest], w[rest], own)
@@ -394,8 +394,8 @@ def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(tar
     model = machine(target).fit(X, y, sample_weight=w, groups=groups)
     nested, classes = model.evaluate()._nested, np.unique(y)
     outputs, plain = (np.empty(nested.held_out.y.shape) for _ in range(2))
-    for number in np.unique(nested.folds):
-        fold = nested.folds == number
+    for number in np.unique(nested.units.own):
+        fold = nested.units.own == number
         rest = np.setdiff1d(np.flatnonzero(w), model.fitted_.rows.train[fold])
         shares = sum((y == c) * (w[y == c].sum() / w[rest][y[rest] == c].sum()) for c in classes)
         for found, weight in ((outputs, w * shares), (plain, w)):
@@ -437,5 +437,5 @@ def test_groups_of_one_class_each_meet_in_folds():
     group = np.repeat(np.arange(8), 5)
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = machine("two classes").fit(X, group % 2, groups=group)
-    assert len(np.unique(model.evaluate()._nested.folds)) == 4
+    assert len(np.unique(model.evaluate()._nested.units.own)) == 4
     assert np.isfinite(model.evaluate()["roc_auc"])

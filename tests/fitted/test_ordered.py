@@ -20,7 +20,7 @@ from looms.cli._app import app
 from looms.fitted._ordered import CumulativeSigmoid, OrderedClasses, fit_cumulative_sigmoid
 from looms.fitted._outcome import Classes
 from looms.held_out import HeldOut
-from looms.model_files._models import fitted as check_fitted
+from looms.model_files._types import check_fitted
 from looms.report import cautions, summary
 from looms.selection._decisions import Rule
 

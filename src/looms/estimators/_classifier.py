@@ -97,7 +97,13 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         self, X: Any, y: AnyArray, weight: Array, groups: Any, order: AnyArray | None = None
     ) -> Rows:
         """Rows of a fit, with their classes; ValueError for unsuitable ones."""
-        classes, labels = self._encoded(y, weight)
+        classes, labels = encoded(y, weight)
+        if len(classes) > 2 and self.threshold != 0.5:
+            raise ValueError(
+                f"threshold={self.threshold!r} needs two classes, but y has {len(classes)}: with "
+                "more, the largest output decides. Use threshold=0.5, and class_weight='balanced' "
+                "if classes are unequal."
+            )
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         first, weighted = is_positive_first(self.pos_label, classes), self.class_weight is not None
         outcome: Classes | OrderedClasses
@@ -315,17 +321,6 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
             The logarithm of `predict_proba`; finite, since probabilities of zero count as 2.2e-308.
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
-
-    def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray]:
-        """Classes, and index of each label; ValueError if unsuitable."""
-        classes, labels = encoded(y, weight)
-        if len(classes) > 2 and self.threshold != 0.5:
-            raise ValueError(
-                f"threshold={self.threshold!r} needs two classes, but y has {len(classes)}: with "
-                "more, the largest output decides. Use threshold=0.5, and class_weight='balanced' "
-                "if classes are unequal."
-            )
-        return classes, labels
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

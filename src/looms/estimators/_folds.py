@@ -85,7 +85,7 @@ def tuned_without(
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_model_without)(
             config,
-            model._holding_out(units.among(rest)) if made_for_rows else model,
+            clone(model).set_params(cv=units.among(rest).codes) if made_for_rows else model,
             rows.train[rest],
             (X, y, _weight_without(model, rows, rows.train[rest]), groups),
         )

@@ -27,9 +27,7 @@ from looms.estimators._evaluation import chosen_anew
 from looms.estimators._folds import unfitted
 from looms.estimators._metrics import judged, scorers_of
 from looms.estimators._one_kernel import (
-    candidate_of,
     check_candidate,
-    criterion_weight,
     has_kernel,
 )
 from looms.estimators._selection import selected
@@ -611,7 +609,17 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _changed(self, fitted: Fitted, gone: Any, certify: bool) -> Self:
         """This model with another fit, without some features, as an estimator with its values."""
-        model: Self = clone(self).set_params(**self._values_of(fitted))
+        member, known = fitted.kernel_members[0], self.get_params(deep=False)
+        values = {
+            "kernel": member.kernel,
+            "mu": member.mu,
+            "fit_intercept": fitted.fit_intercept,
+            "cv": None,
+            "class_weight": class_weight(fitted),
+            **fitted.outcome.parameters,
+        }
+        values = {name: value for name, value in values.items() if name in known}
+        model: Self = clone(self).set_params(**values)
         model._set_fitted(fitted)
         model._target = self._target
         if hasattr(self, "n_features_in_"):
@@ -623,20 +631,6 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if certify:
             model.certificate_ = certified_change(fitted)
         return model
-
-    def _values_of(self, fitted: Fitted) -> dict[str, Any]:
-        """Parameters of an estimator that says the values of a fitted model."""
-        member = fitted.kernel_members[0]
-        values = {
-            "kernel": member.kernel,
-            "mu": member.mu,
-            "fit_intercept": fitted.fit_intercept,
-            "cv": None,
-            "class_weight": class_weight(fitted),
-            **fitted.outcome.parameters,
-        }
-        known = self.get_params(deep=False)
-        return {name: value for name, value in values.items() if name in known}
 
     def _more_rows(
         self, X: Any, y: Any, sample_weight: Any
@@ -773,10 +767,6 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         kernels = self._kernel_candidates
         return len(self._candidates) > 1 or not kernels or kernels[0].mu is None
 
-    def _selection_weight(self, rows: Rows) -> Array:
-        """(n,) weights of the rows in the criterion."""
-        return criterion_weight(candidate_of(self).search, rows)
-
     def _fit_on(self, rows: Rows, watcher: CallbackWatcher) -> Fitted:
         """The fitted model of rows: the candidate with the smallest loss, or a stack of several."""
         with blas_threads(len(rows.train)):
@@ -788,11 +778,6 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         ``candidates`` are those of the fit, as they are fitted without a fold.
         """
         return unfitted(self)
-
-    def _holding_out(self, units: Units) -> Self:
-        """An unfitted model with the same parameters, which is tuned by other units."""
-        model: Self = clone(self).set_params(cv=units.codes)
-        return model
 
 
 def scores_of(model: Model) -> Scores:

@@ -18,12 +18,7 @@ from looms.estimators._model import Model
 from looms.estimators._targets import check_numbers, plain_targets
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import Rows
-from looms.fitted._without_units import (
-    METHODS,
-    check_intervals,
-    intervals,
-    scaled_intervals,
-)
+from looms.fitted._without_units import INTERVALS, check_intervals, intervals
 
 
 class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
@@ -179,16 +174,13 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         0.89
         """
         check_is_fitted(self)
-        check_known(method, "method", METHODS)
-        check_intervals(self.fitted_, confidence_level, method)
-        if method == "scaled":
-            models = self._models_without("predict_interval", of_fit=True)
-            return scaled_intervals(self.fitted_, models, self._matrix(X), confidence_level)
-        models = self._models_without("predict_interval")
+        check_known(method, "method", INTERVALS)
+        fitted, outcome = self.fitted_, self.fitted_.outcome
+        check_intervals(fitted, confidence_level, method)
+        models = self._models_without("predict_interval", of_fit=method == "scaled")
         X = self._matrix(X, prepare=not models.tables)
-        outcome = self.fitted_.outcome
         assert isinstance(outcome, Numbers)
-        return intervals(models, X, confidence_level, method, outcome)
+        return intervals(models, X, confidence_level, method, outcome, fitted)
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any

@@ -23,7 +23,13 @@ from looms.estimators._folds import (
     tuned_without,
     unfitted,
 )
-from looms.estimators._one_kernel import candidate_of, has_kernel, model_of_folds, problem_of
+from looms.estimators._one_kernel import (
+    candidate_of,
+    criterion_weight,
+    has_kernel,
+    model_of_folds,
+    problem_of,
+)
 from looms.estimators._warnings import (
     warn_of_duplicates,
     warn_of_long_fit,
@@ -115,7 +121,10 @@ def _checked(model: Any, rows: Rows) -> Rows:
     seed = check_random_state(model.random_state).randint(2**31 - 1)
     options = {"grouped": grouped, "seed": seed, "weighs": model_takes_weights(model)}
     checked = replace(rows, X=X, groups=numbers, **options)
-    return replace(checked, selection_weight=model._selection_weight(checked))
+    if not has_kernel(model):
+        return checked
+    weight = criterion_weight(candidate_of(model).search, checked)
+    return replace(checked, selection_weight=weight)
 
 
 def _compares(model: Any, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:

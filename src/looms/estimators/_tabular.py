@@ -35,7 +35,6 @@ from looms.estimators._warnings import (
     warnings_are_kept,
 )
 from looms.fitted._fitted import Fitted, prepared
-from looms.fitted._rows import Rows
 from looms.folds import group_numbers, is_grouped
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel, is_estimator
@@ -137,9 +136,6 @@ class Tabular(Model):
             if isinstance(fit.member, LandmarkMember):
                 tried[k] = clone(tried[k]).set_params(n_landmarks=len(fit.member.landmarks))
         return unfitted(self, candidates=tried)
-
-    def _selection_weight(self, rows: Rows) -> Array:
-        return rows.selection_weight
 
     @property
     def _is_auto(self) -> bool:
@@ -255,6 +251,11 @@ class Tabular(Model):
         model.n_features_in_ = self.fitted_.n_features
         model.__dict__.pop("feature_names_in_", None)
         return model
+
+    def _more_rows(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Matrix, Array, Array | None, Array]:
+        return super()._more_rows(self._matrix(X), self._as_known(y), sample_weight)
 
     def _readable(self, X: Any) -> Any:
         return readable_table(X)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from looms._typing import Array, Matrix
 from looms.estimators._classifier import Classifier
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._tabular import Tabular
@@ -194,8 +193,3 @@ class TabularClassifier(Classifier, Tabular):
         """
         self._fit(X, y, sample_weight, groups)
         return self
-
-    def _more_rows(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Matrix, Array, Array | None, Array]:
-        return super()._more_rows(self._matrix(X), self._as_known(y), sample_weight)

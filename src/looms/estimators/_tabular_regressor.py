@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known, ensure_list
 from looms._typing import Array, Matrix
 from looms.estimators._callbacks import CallbackWatcher
 from looms.estimators._folds import unfitted
 from looms.estimators._kernel_regressor import KernelRegressor
+from looms.estimators._model import fitted_part
 from looms.estimators._one_kernel import model_of_folds
 from looms.estimators._regressor import Regressor
 from looms.estimators._selection import cost_on
@@ -31,7 +31,6 @@ from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import Rows
 from looms.folds import group_numbers, is_number_of_folds, number_of_folds
-from looms.held_out import HeldOut
 from looms.kernels import Linear
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
@@ -39,7 +38,6 @@ from looms.selection._subsamples import rows_of_groups
 from looms.selection._target_transforms import (
     TARGET_TRANSFORMS,
     best_transform,
-    means_without_own,
 )
 
 #: Rows that transforms of the target are compared on, at most.
@@ -120,22 +118,10 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
     _model, _trees, _of_classes = KernelRegressor, BoostedTreesRegressor, "TabularClassifier"
     _as_given: ClassVar[dict[str, Any]] = {"preprocess": None, "target": "none"}
 
-    @property
-    def transform_(self) -> str:
-        """Name of the transform of the target."""
-        return self._numbers.transform
-
-    @property
-    def transforms_(self) -> dict[str, float]:
-        """Root mean square errors by transforms that were compared."""
-        return self._numbers.errors
-
-    @property
-    def _numbers(self) -> Numbers:
-        check_is_fitted(self)
-        outcome = self.fitted_.outcome
-        assert isinstance(outcome, Numbers)
-        return outcome
+    transform_: str = fitted_part("outcome.transform", "Name of the transform of the target.")
+    transforms_: dict[str, float] = fitted_part(
+        "outcome.errors", "Root mean square errors by transforms that were compared."
+    )
 
     def __init__(
         self,
@@ -225,14 +211,15 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
     def _more_rows(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Matrix, Array, Array | None, Array]:
-        values, transform = _numbers(self._as_known(y)), self._numbers
+        values, transform = _numbers(self._as_known(y)), self.fitted_.outcome
+        assert isinstance(transform, Numbers)
         if not transform.function.takes(values):
             raise ValueError(
                 f"The transform {transform.transform!r} of nonnegative targets does not admit all, "
                 f"the smallest of which is {values.min():.3g}: fit anew to all rows."
             )
         targets = transform.function.forward(values)
-        X, targets, _, weight = super()._more_rows(self._matrix(X), targets, sample_weight)
+        X, targets, _, weight = super()._more_rows(X, targets, sample_weight)
         return X, targets, values, weight
 
     def _admitted(self, y: Array) -> list[str]:
@@ -279,13 +266,8 @@ def _compared(names: list[str], model: Any, rows: Rows) -> tuple[str, dict[str, 
     predicted, more = {}, {"sample_weight": rows.weight, "groups": rows.groups}
     for name in names:
         fitted = clone(model).fit(rows.X, _transformed(name, rows), **more).fitted_
-        held_out = HeldOut(*(rows.own(values) for values in fitted.held_out))
-        predicted[name] = np.array(
-            [
-                means_without_own(TARGET_TRANSFORMS[name], outputs, held_out)
-                for outputs in fitted.repetitions()
-            ]
-        )
+        of_name = replace(fitted.rows, outcome=Numbers(name))
+        predicted[name] = fitted.replace_parts(rows=of_name).repetitions()
     together = fitted.units_of_fit.scored_together
     return best_transform(rows.own(rows.targets), predicted, rows.own(rows.weight), together)
 

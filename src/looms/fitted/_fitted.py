@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from looms._classes import rounding
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import Array, Matrix
 from looms._words import listed
@@ -503,10 +502,6 @@ class Fitted:
         vars(model)["left_out"] = sum_of(weights, solved)
         return model
 
-    def tie_without_rows(self, tie: float) -> float:
-        """A tie of models without some rows, that of estimators included."""
-        return max(tie, rounding(len(self.rows.train)))
-
 
 def _kernel_selection(selection: Selected) -> Selected:
     """The selection among the candidates that have a kernel."""
@@ -516,17 +511,15 @@ def _kernel_selection(selection: Selected) -> Selected:
 
 
 def prepared(columns: Any, table: Any) -> Any:
-    """Rows as they were passed, as the members take them; ``columns`` is None for numbers."""
+    """Rows as they were passed, as the members take them; ``columns`` is None for numbers.
+
+    Rows in blocks stay as they are.
+    """
     if isinstance(columns, TablePreprocessor):
         return matrix_of(columns, table)
     if columns is not None:
         with openmp_threads(_num_samples(table)):
             table = columns.transform(table)
-    return sample_matrix(table)
-
-
-def sample_matrix(X: Any) -> Matrix | RowBlocks:
-    """Rows as a matrix of finite numbers; those in blocks stay as they are."""
-    if isinstance(X, RowBlocks):
-        return X
-    return as_matrix(check_array(X, input_name="X", **SAMPLES))
+    if isinstance(table, RowBlocks):
+        return table
+    return as_matrix(check_array(table, input_name="X", **SAMPLES))

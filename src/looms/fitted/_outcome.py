@@ -31,7 +31,7 @@ from looms.criteria import PRESS
 from looms.criteria._error_rates import balanced_error_rate
 from looms.held_out import HeldOut
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided, Decisions, Rule
+from looms.selection._decisions import Area, Decided, Decisions, Made, Rule
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._stack import stacking_weights
 from looms.selection._target_transforms import (
@@ -183,7 +183,7 @@ class Outcome(ABC):
         """Pairs of folds that are held out together; none if no area compares them."""
         return []
 
-    def area(self, *compared: Any) -> tuple[float, Array] | None:
+    def area(self, *compared: Any) -> Area | None:
         """Area under the ROC curve of `looms.selection._fold_pairs.pair_auc`; None for none."""
         return None
 
@@ -191,13 +191,7 @@ class Outcome(ABC):
 
     @abstractmethod
     def scores(
-        self,
-        y: Array,
-        outputs: Array,
-        weight: Array,
-        groups: AnyArray | None,
-        decisions: Decisions | None = None,
-        area: tuple[float, Array] | None = None,
+        self, y: Array, outputs: Array, weight: Array, groups: AnyArray | None, made: Made | None
     ) -> ValuesAndErrors:
         """Values and errors of scores of held-out rows.
 
@@ -206,7 +200,7 @@ class Outcome(ABC):
         y : (n,) or (n, t) targets; numbers in the units of ``outputs``.
         outputs : (n_repetitions, n) or (n_repetitions, n, t), NaN if a row is not held out.
         weight, groups : as of `looms._scores.class_scores`.
-        decisions, area : of classes.
+        made : decisions on classes, and the area under their ROC curve.
         """
 
     @abstractmethod
@@ -349,19 +343,14 @@ class Classes(Outcome):
     def pairs(self, Y: Array, number: AnyArray) -> list[tuple[int, int]]:
         return fold_pairs(Y, number)
 
-    def area(self, *compared: Any) -> tuple[float, Array]:
+    def area(self, *compared: Any) -> Area:
         return pair_auc(*compared)
 
     def scores(
-        self,
-        y: Array,
-        outputs: Array,
-        weight: Array,
-        groups: AnyArray | None,
-        decisions: Decisions | None = None,
-        area: tuple[float, Array] | None = None,
+        self, y: Array, outputs: Array, weight: Array, groups: AnyArray | None, made: Made | None
     ) -> ValuesAndErrors:
-        assert decisions is not None
+        assert made is not None
+        decisions, area = made
         assert area is not None
         codes = self.codes(y)
         return class_scores(codes, decisions.wrong, area, weight, groups, decisions.losses)
@@ -416,13 +405,7 @@ class Numbers(Outcome):
         return outputs if self.plain else means_without_own(self.function, outputs, held_out)
 
     def scores(
-        self,
-        y: Array,
-        outputs: Array,
-        weight: Array,
-        groups: AnyArray | None,
-        decisions: Decisions | None = None,
-        area: tuple[float, Array] | None = None,
+        self, y: Array, outputs: Array, weight: Array, groups: AnyArray | None, made: Made | None
     ) -> ValuesAndErrors:
         return number_scores(y, outputs, weight, groups)
 

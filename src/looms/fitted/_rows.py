@@ -114,11 +114,11 @@ class Rows:
     def choice_units(self, cv: Any, units: Units) -> Units:
         """`outer_units` that candidates are compared in; others where a fold has left too few."""
         most = _choice_folds.get()
-        if most == CHOICE_FOLDS:
-            return self.outer_units(cv, units, most)
         try:
             return self.outer_units(cv, units, most)
         except ValueError:  # three folds leave fewer rows than five; two of cv are too few
+            if most == CHOICE_FOLDS:
+                raise
             return self.outer_units(cv if is_number_of_folds(cv) else None, units, CHOICE_FOLDS)
 
     def loss(

@@ -15,7 +15,7 @@ from looms.scores import (
     kind_of_nested,
     kind_of_units,
 )
-from looms.selection._decisions import Decisions
+from looms.selection._decisions import Made
 from looms.selection._nested import Nested
 
 
@@ -49,11 +49,12 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     rows, outcome = model.rows, model.outcome
     y, outputs, weight = model.held_out_predicted
     own, outputs = rows.own(weight), outputs.copy()
-    decisions = area = None
+    made: Made | None = None
     if nested is not None:
-        decisions, area, outputs[rows.train] = nested.decisions, nested.auc, nested.held_out.outputs
+        made, outputs[rows.train] = nested.made, nested.held_out.outputs
     elif outcome.decides:
-        decisions, area = decided(model, own)
+        made = decided(model, own)
+    decisions = None if made is None else made[0]
     if decisions is not None:
         outputs[rows.train] = decisions.outputs
     again = nested is None and not outcome.decides
@@ -67,7 +68,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         units = nested.units
         kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
     return Scores(
-        outcome.scores(*of_rows, decisions, area),
+        outcome.scores(*of_rows, made),
         kind,
         optimistic,
         HeldOut(y, outputs, weight),
@@ -79,7 +80,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     )
 
 
-def decided(model: Fitted, weight: Array) -> tuple[Decisions, tuple[float, Array] | None]:
+def decided(model: Fitted, weight: Array) -> Made:
     """Decisions on held-out outputs at the values chosen, and the area under the ROC curve.
 
     With the area comes what each row adds to its deviation. It compares held-out rows under one

@@ -24,7 +24,6 @@ from looms.kernels._samples import Samples
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.model_files._values import index, indices, numbers, places, positive, require
 from looms.selection._candidates import Candidate
-from looms.selection._nested import Setting
 from looms.selection._target_transforms import TARGET_TRANSFORMS
 from looms.svm.member import SupportVectorMember
 
@@ -131,7 +130,7 @@ def _choices(fitted: Any, nested: Any, kinds: tuple[type, ...] = (tuple,)) -> No
     kind = type(nested.models[0])
     for model in nested.models:
         require(type(model) is kind and kind in kinds, "folds are not of such models")
-        if kind is Setting:
+        if kind is KernelMember:
             _kernel_of(model.kernel, fitted.rows.X)
             positive(model, "mu")
         elif kind is tuple:
@@ -206,7 +205,7 @@ def model(model: Any) -> None:
         proper = scores.predictions.n_samples == len(fitted.rows.weight)
         require(proper, "predictions are of other rows")
         if scores._nested is not None:
-            again = (Fitted,) if of_tables else (tuple, Setting)
+            again = (Fitted,) if of_tables else (tuple, KernelMember)
             _choices(fitted, scores._nested, again if name == "nested" else (tuple,))
 
 

@@ -110,7 +110,6 @@ _OTHERS = {
     "looms.optimize._search": "Point Search",
     "looms.selection._candidates": "Candidate",
     "looms.selection._objective": "HyperPrior",
-    "looms.selection._nested": "Setting",
     "looms.selection._tuning": "BoundMet Tuning",
     "looms.svm.member": "SupportVectorMember",
     "looms.threshold": "AtLeast BalancedError Cost FBeta",

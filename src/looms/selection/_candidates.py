@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,8 @@ from looms.kernels import Linear, Weighted
 from looms.kernels._hyperparameters import CLOSE_TO_LINEAR
 from looms.kernels._names import as_kernel, is_estimator, kernel_name
 from looms.lssvm.fit import Fit, KernelMember
-from looms.optimize._search import Outcome, Point
+from looms.optimize._search import Outcome
 from looms.selection._decisions import Rule
-from looms.selection._objective import HeldOutCriterion
 from looms.selection._problem import Problem, Tuned
 from looms.selection._tuning import BoundMet, Tuning
 
@@ -175,25 +174,11 @@ class Choice:
         return replace(self, candidates=candidates, index=k, loss=loss, weights=kept)
 
 
-class Watcher(Protocol):
-    """Callbacks of the selection; a true return value stops it."""
-
-    def candidate_begins(self, name: str) -> None: ...
-
-    def stage_begins(self, objective: HeldOutCriterion) -> None: ...
-
-    def evaluation_done(self, objective: HeldOutCriterion, point: Point) -> None: ...
-
-    def iteration_done(self, objective: HeldOutCriterion, iteration: int, point: Point) -> bool: ...
-
-    def candidate_ends(self, candidate: Candidate) -> bool: ...
-
-
 def choose(
     problems: Sequence[Problem],
     *,
     loss_of: LossOf,
-    watcher: Watcher,
+    watcher: Any,
     by_value: bool = False,
 ) -> Choice:
     """Candidate with the smallest loss, among kernels tuned under criteria, and estimators.
@@ -205,7 +190,8 @@ def choose(
     ----------
     problems : a problem for each candidate.
     loss_of : loss by which candidates are compared; it also sets the threshold.
-    watcher : callbacks.
+    watcher : its methods are called as those of `CallbackWatcher` of the estimators; a true value
+        stops the selection.
     by_value : whether they are compared by the criterion instead, as the points of a grid are.
 
     Raises

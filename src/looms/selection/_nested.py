@@ -16,14 +16,14 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
-from looms.kernels import Kernel
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import tie_of
+from looms.lssvm.fit import KernelMember
 from looms.lssvm.projection import Projection
 from looms.optimize._search import Point
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided, Deciding, Decisions, Rule
+from looms.selection._decisions import Area, Decided, Decisions, Made, Rule
 from looms.selection._objective import HeldOutCriterion
 from looms.selection._scan import grid_points
 from looms.units import Batch, Units, of_one_size
@@ -32,14 +32,6 @@ from looms.units import Batch, Units, of_one_size
 RuleOf: TypeAlias = Callable[[HeldOut, AnyArray, Array], HeldOutLoss]
 
 _NUMBERS = 1 << 17  # in the outputs of some rounds, as many as stay near the processor
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """Kernel with its values, and regularization, of a candidate that was fixed beforehand."""
-
-    kernel: Kernel
-    mu: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,9 +49,9 @@ class Nested:
     auc : area under the ROC curve over pairs of rows that one model was neither tuned nor trained
         on, and what each row adds to it. A grid compares rows of two held-out folds; models that
         were tuned anew compare rows of one fold. None if the outcome has none.
-    models : models that were selected without some fold: a `Setting` for each point of a grid
-        that was selected; otherwise the model that was tuned anew without each fold, as its
-        estimator keeps it.
+    models : models that were selected without some fold: for each point of a grid that was
+        selected, a member with its values, not fitted; otherwise the model that was tuned anew
+        without each fold: its members, or as a fitted value if it takes tables.
     model_of_fold : (n_folds,) number of the model of each fold.
     whole : False if only the last step was repeated without the row: candidates, each tuned without
         it, were compared or stacked by the rows of the other folds.
@@ -77,7 +69,7 @@ class Nested:
     units: Units
     held_out: HeldOut
     decisions: Decisions | None
-    auc: tuple[float, Array] | None
+    auc: Area | None
     models: tuple[Any, ...]
     model_of_fold: AnyArray
     whole: bool = True
@@ -89,7 +81,7 @@ class Nested:
         cls,
         units: Units,
         held_out: HeldOut,
-        outcome: Deciding,
+        outcome: Any,
         rules: Sequence[Rule] | None,
         models: Sequence[Any],
         tie: float,
@@ -101,7 +93,7 @@ class Nested:
         Parameters
         ----------
         units, held_out, models, whole, tie, own_residuals : as for the class.
-        outcome : of the targets.
+        outcome : of the targets, as of `looms.fitted`.
         rules : of the decisions on each fold; None for numbers.
         """
         decisions = auc = None
@@ -119,6 +111,11 @@ class Nested:
         return cls(units, held_out, *made, whole, tie, own_residuals)
 
     @property
+    def made(self) -> Made | None:
+        """Decisions and area; None for numbers."""
+        return None if self.decisions is None else (self.decisions, self.auc)
+
+    @property
     def residuals(self) -> Array:
         """Residual of each row on the scale of the model without its fold."""
         return self.held_out.residuals if self.own_residuals is None else self.own_residuals
@@ -126,12 +123,7 @@ class Nested:
     @property
     def in_closed_form(self) -> bool:
         """True if the models are points of a grid, whose systems are not kept here."""
-        return isinstance(self.models[0], Setting)
-
-    @property
-    def folds(self) -> AnyArray:
-        """(m,) number of the fold with which each row was held out."""
-        return self.units.own
+        return isinstance(self.models[0], KernelMember)
 
 
 class Rounds:
@@ -143,7 +135,8 @@ class Rounds:
     ----------
     y : (n,) or (n, t) targets.
     units : three or more, in which every row is once.
-    outcome : of the targets; for an area under the ROC curve pairs of units are held out, too.
+    outcome : of the targets, as of `looms.fitted`; for an area under the ROC curve pairs of units
+        are held out, too.
 
     Attributes
     ----------
@@ -175,8 +168,8 @@ class Rounds:
     True
     """
 
-    def __init__(self, y: Array, units: Units, outcome: Deciding) -> None:
-        self.y, self.units, self.outcome, self.settings = y, units, outcome, list[Setting]()
+    def __init__(self, y: Array, units: Units, outcome: Any) -> None:
+        self.y, self.units, self.outcome, self.settings = y, units, outcome, list[KernelMember]()
         Y, self._members = targets_as_columns(y), tuple(units)
         pairs = outcome.pairs(Y, units.number[0])
         self.left_out: list[tuple[int, ...]] = [(g,) for g in range(units.n_units)] + [*pairs]
@@ -202,7 +195,8 @@ class Rounds:
 
         Objectives differ in their kernels only.
         """
-        self.settings.append(Setting(objective.kernel_at(theta), objective.mu_at(theta)))
+        values = objective.kernel_at(theta), objective.mu_at(theta)
+        self.settings.append(KernelMember(1.0, *values))
         try:
             with blas_threads(objective.n_samples):
                 projection = objective.solve(theta)
@@ -279,4 +273,5 @@ class Rounds:
         factor = self.outcome.factors(self.y, weight, rest)
         f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
         loss = rule_of(HeldOut(self.y[rest], self.outcome.tied(f[rest], tie)), rest, factor)
-        return self.outcome.decided(out, f[out], loss.rule(tie))
+        decided: Decided = self.outcome.decided(out, f[out], loss.rule(tie))
+        return decided
