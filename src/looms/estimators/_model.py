@@ -38,14 +38,8 @@ from looms.estimators._warnings import (
     warn_of_order,
     warn_of_search,
 )
-from looms.fitted._certificate import Certificate, certified
-from looms.fitted._changes import (
-    add_rows,
-    certified_change,
-    checked_rows,
-    class_weight,
-    remove_rows,
-)
+from looms.fitted._certificate import Certificate, certified, certified_change
+from looms.fitted._changes import add_rows, checked_rows, class_weight, remove_rows
 from looms.fitted._fitted import SAMPLES, Fitted
 from looms.fitted._rows import Rows
 from looms.fitted._scores import held_out_scores, scored
@@ -125,6 +119,9 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _scores: dict[str, Scores]
     #: Name of the target of the fit, if it had one.
     _target: str | None = None
+    #: Of models without a table, which have one candidate.
+    combine: str = "best"
+    preprocess: Any = None
     #: Parameters of this model on a matrix, and on the targets that are fitted.
     _as_given: ClassVar[dict[str, Any]] = {}
 
@@ -744,12 +741,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _prepares(self) -> bool:
         """True if the columns of a table are prepared."""
-        return False
-
-    @property
-    def _names_of_features(self) -> AnyArray | None:
-        """Names of the features of the kernels, if they have any."""
-        return getattr(self, "feature_names_in_", None)
+        return self.preprocess is not None
 
     @property
     def _whole_matrix(self) -> bool:
@@ -759,7 +751,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _stacks(self) -> bool:
         """True if several candidates are stacked, by the outputs of the fit if without folds."""
-        return False
+        return self.combine == "stack"
 
     @property
     def _tunes(self) -> bool:

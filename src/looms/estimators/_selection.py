@@ -67,7 +67,8 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> Fitted:
         check_memory(n_rows, n_arrays)
     warn_of_long_fit(*cost)
     if model._tunes:
-        warn_of_scales(X, model._kernels(), model._names_of_features)
+        names = None if model._prepares else getattr(model, "feature_names_in_", None)
+        warn_of_scales(X, model._kernels(), names)
     compares = len(candidates) > 1 and _compares(model, X, kernels)
     outer = choice_folds(model, rows, units) if compares else None
     problems = [

@@ -71,8 +71,6 @@ class Tabular(Model):
     """Base class of the models of tables: several candidates on columns that are prepared."""
 
     candidates: Any
-    combine: str
-    preprocess: Any
     #: Class of a candidate that is named by its kernel.
     _model: ClassVar[type[KernelClassifier | KernelRegressor]]
     #: Boosted trees that "auto" has beside kernels.
@@ -93,14 +91,6 @@ class Tabular(Model):
         tags.input_tags.categorical = self._prepares
         tags.input_tags.pairwise &= not self._prepares
         return tags
-
-    @property
-    def _prepares(self) -> bool:
-        return self.preprocess is not None
-
-    @property
-    def _names_of_features(self) -> Any:
-        return None if self._prepares else super()._names_of_features
 
     @property
     def _candidates(self) -> list[Any]:
@@ -140,10 +130,6 @@ class Tabular(Model):
     @property
     def _is_auto(self) -> bool:
         return isinstance(self.candidates, str) and self.candidates == "auto"
-
-    @property
-    def _stacks(self) -> bool:
-        return self.combine == "stack"
 
     def _check_parameters(self) -> None:
         several = isinstance(self.candidates, (str, list, tuple)) and self.candidates

@@ -25,6 +25,10 @@ from looms.units import Units
 #: Largest bound, in standard deviations of the targets, of outputs that have digits left.
 LARGEST_BOUND = 1e-3
 
+_REFITTED = 3  # rows of a change
+#: Difference from a refit, in standard deviations of the targets, that rounding cannot explain.
+_WRONG = 1e-6
+
 Verdict = Literal["agrees", "cannot tell", "differs"]
 
 
@@ -132,11 +136,14 @@ def certified(model: Fitted, n_rows: int = 3, X: Any = None) -> Certificate:
         return Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
 
 
-def certified_together(model: Fitted, n_rows: int) -> Certificate:
-    """Certificate of some rows, all of which one refit leaves out."""
+def certified_change(model: Fitted) -> Certificate:
+    """Certificate of a model whose rows changed: of some rows, all of which one refit leaves out.
+
+    RuntimeError if rounding cannot explain it.
+    """
     train = model.rows.train
     n = len(train)
-    G = np.random.default_rng(0).choice(n, min(n_rows, n - 1), replace=False)
+    G = np.random.default_rng(0).choice(n, min(_REFITTED, n - 1), replace=False)
     labels = np.full((1, n), -1)
     labels[0, G] = 0
     left_out = zip(model.members, model.left_out.members, strict=True)
@@ -148,7 +155,17 @@ def certified_together(model: Fitted, n_rows: int) -> Certificate:
             if member.closed
         ]
     passes = [(np.sum(outputs, axis=0), labels, Units.rows(n))]
-    return _certificate(model, model.X, train, G, passes)
+    certificate, leading = _certificate(model, model.X, train, G, passes), model.leading
+    if not certificate.relative <= _WRONG:
+        assert leading is not None
+        raise RuntimeError(
+            "Held-out outputs differ from those of a refit by "
+            f"{certificate.relative:.2g} standard "
+            f"deviations of the targets, above the limit of {_WRONG:g}: at mu = {leading.mu:.3g} "
+            "the inverse has lost too many digits. Fit the model anew to these rows, or use a "
+            "larger mu."
+        )
+    return certificate
 
 
 def _places_to_refit(model: Fitted, n_rows: int, train: AnyArray) -> AnyArray:

@@ -15,15 +15,10 @@ import scipy.sparse as sp
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import rows_in_memory
-from looms.fitted._certificate import Certificate, certified_together
 from looms.fitted._fitted import Fitted
 from looms.fitted._rows import Rows
 from looms.kernels._samples import training_rows
 from looms.units import Units
-
-_REFITTED = 3  # rows
-#: Difference from a refit, in standard deviations of the targets, that rounding cannot explain.
-_WRONG = 1e-6
 
 
 def remove_rows(model: Fitted, rows: Any) -> Fitted:
@@ -33,17 +28,12 @@ def remove_rows(model: Fitted, rows: Any) -> Fitted:
     rest = np.delete(np.arange(n), rows)
     _check_enough(model, rest)
     out = np.flatnonzero(np.isin(model.rows.train, rows))
-    X = training_rows(X, rest, model.pairwise)
-    weight = np.delete(model.left_out.weight, out)
-    return _changed(model, out, weight, _subset(model, rest, X))
-
-
-def _subset(model: Fitted, rest: AnyArray, X: Matrix) -> Rows:
-    """Some rows of the fit, without the table that they came from."""
-    rows, groups = model.rows, np.unique(model.units.clusters[rest], return_inverse=True)[1]
-    numbers = None if rows.numbers is None else rows.numbers[rest]
-    data = X, rows.targets[rest], rows.weight[rest], rows.weight[rest], rows.weight[rest]
-    return Rows(*data, groups, rows.outcome, numbers)
+    left, weight = model.rows, model.rows.weight[rest]
+    groups = np.unique(model.units.clusters[rest], return_inverse=True)[1]
+    numbers = None if left.numbers is None else left.numbers[rest]
+    data = training_rows(X, rest, model.pairwise), left.targets[rest], weight, weight, weight
+    some = Rows(*data, groups, left.outcome, numbers)
+    return _changed(model, out, np.delete(model.left_out.weight, out), some)
 
 
 def add_rows(
@@ -175,19 +165,3 @@ def checked_rows(rows: Any, n: int) -> AnyArray:
     if (counts > 1).any():
         raise ValueError(f"rows names row {values[counts > 1][0]} more than once.")
     return values
-
-
-def certified_change(model: Fitted) -> Certificate:
-    """Certificate of a model whose rows changed; RuntimeError if rounding cannot explain it."""
-    certificate = certified_together(model, _REFITTED)
-    if not certificate.relative <= _WRONG:
-        leading = model.leading
-        assert leading is not None
-        raise RuntimeError(
-            "Held-out outputs differ from those of a refit by "
-            f"{certificate.relative:.2g} standard "
-            f"deviations of the targets, above the limit of {_WRONG:g}: at mu = {leading.mu:.3g} "
-            "the inverse has lost too many digits. Fit the model anew to these rows, or use a "
-            "larger mu."
-        )
-    return certificate

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from looms._classes import class_factors, class_indices, class_targets, merge_ties
+from looms._classes import class_factors, class_indices, class_shares, class_targets, merge_ties
 from looms._scores import (
     ValuesAndErrors,
     class_baselines,
@@ -338,7 +338,9 @@ class Classes(Outcome):
         return class_probabilities(rule.calibrator, outputs)
 
     def decided(self, rows: AnyArray, outputs: Array, rule: Rule) -> Decided:
-        return Decided.of(rows, outputs, rule)
+        """Ties are those of `looms._classes.class_shares`."""
+        p = None if rule.calibrator is None else self.probabilities(outputs, rule)
+        return Decided(rows, outputs, class_shares(outputs, rule.threshold, rule.tie), p)
 
     def pairs(self, Y: Array, number: AnyArray) -> list[tuple[int, int]]:
         return fold_pairs(Y, number)

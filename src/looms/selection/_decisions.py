@@ -8,9 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from looms._classes import class_shares
 from looms._typing import AnyArray, Array
-from looms.calibration._calibrators import Calibrator, class_probabilities
+from looms.calibration._calibrators import Calibrator
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +43,6 @@ class Decided(NamedTuple):
     outputs: Array
     shares: Array
     probabilities: Array | None
-
-    @classmethod
-    def of(
-        cls,
-        rows: AnyArray,
-        outputs: Array,
-        rule: Rule,
-    ) -> Decided:
-        """Decisions and probabilities; ties are those of `looms._classes.class_shares`."""
-        p = None if rule.calibrator is None else class_probabilities(rule.calibrator, outputs)
-        return cls(rows, outputs, class_shares(outputs, rule.threshold, rule.tie), p)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
