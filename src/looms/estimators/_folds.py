@@ -81,13 +81,13 @@ def tuned_without(
     stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(n_folds))]
 
     config = get_config()  # here, for joblib makes the tasks in other threads
-    X, y, _, groups = rows.data
+    y, groups = rows.outcome.passed(rows.y), rows.groups if rows.grouped else None
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_model_without)(
             config,
             clone(model).set_params(cv=units.among(rest).codes) if made_for_rows else model,
             rows.train[rest],
-            (X, y, _weight_without(model, rows, rows.train[rest]), groups),
+            (rows.X, y, _weight_without(model, rows, rows.train[rest]), groups),
         )
         for model in models
         for rest in stay

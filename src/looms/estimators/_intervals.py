@@ -306,8 +306,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         if self.cv is None and refitted:
             own = groups[train]
             seed = check_random_state(self.random_state).randint(2**31 - 1)
-            folds = outer_folds(None, y[train], own, False, seed, OUTER_FOLDS)
-            return Units.partition(folds, own)
+            return outer_folds(None, y[train], own, False, seed, OUTER_FOLDS)
         units = Units.of(self.cv, y, groups, rows=train)
         if len(units.passes) > 1:
             raise ValueError(

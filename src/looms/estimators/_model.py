@@ -120,8 +120,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     #: Name of the target of the fit, if it had one.
     _target: str | None = None
     #: Of models without a table, which have one candidate.
-    combine: str = "best"
-    preprocess: Any = None
+    combine = "best"
+    preprocess = None
     #: Parameters of this model on a matrix, and on the targets that are fitted.
     _as_given: ClassVar[dict[str, Any]] = {}
 
@@ -190,7 +190,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = any(
             (isinstance(kernel, str) and kernel == "precomputed")
             or getattr(kernel, "pairwise", False)
-            for kernel in self._given_kernels
+            for kernel in (one.kernel for one in self._kernel_candidates)
         )
         return tags
 
@@ -268,7 +268,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 if models is None or scores._nested is not None:
                     models = models_without(self.fitted_, scores._nested)
                 scores = replace(scores, _without=models)
-                self._keep("nested" if again else "fit", scores)
+                self._scores = self._scores | {"nested" if again else "fit": scores}
         return judged(scores, scorers, self.fitted_.outcome)
 
     def report(
@@ -341,12 +341,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if name not in self._scores:
             fitted = self.fitted_
             made = scored(fitted, chosen_anew(self)) if nested else held_out_scores(fitted)
-            self._keep(name, made)
+            self._scores = self._scores | {name: made}  # copies of this model keep theirs
         return self._scores[name]
-
-    def _keep(self, name: str, scores: Scores) -> None:
-        """Keep scores; copies of this model keep theirs."""
-        self._scores = self._scores | {name: scores}
 
     def _models_without(self, method: str, of_fit: bool = False) -> WithoutUnits:
         """Models without each unit that `evaluate` scored, nested if it was; ``method`` asks.
@@ -730,13 +726,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """The candidates with a kernel."""
         return [candidate for candidate in self._candidates if has_kernel(candidate)]
 
-    @property
-    def _given_kernels(self) -> list[Any]:
-        """Kernels as they were passed."""
-        return [one.kernel for one in self._kernel_candidates]
-
     def _kernels(self) -> list[Kernel]:
-        return [as_kernel(kernel) for kernel in self._given_kernels]
+        return [as_kernel(one.kernel) for one in self._kernel_candidates]
 
     @property
     def _prepares(self) -> bool:

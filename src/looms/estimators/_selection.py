@@ -37,7 +37,7 @@ from looms.estimators._warnings import (
     warn_of_scales,
 )
 from looms.fitted._fitted import Fitted, Selected, sum_of
-from looms.fitted._rows import CHOICE_FOLDS, OUTER_FOLDS, Rows, folds_or_units
+from looms.fitted._rows import CHOICE_FOLDS, OUTER_FOLDS, Rows, outer_folds
 from looms.folds import group_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
@@ -179,13 +179,16 @@ def _scored_in(
     or groups, which cannot be compared under one model, these are ten folds, unless a class has
     too few rows for that, or the model without some fold cannot be fitted.
     """
-    summed, stratified = choice.summed, rows.outcome.stratified
-    if not stratified or not all(fit.member.closed for _, fit in summed):
+    summed = choice.summed
+    if not rows.outcome.stratified or not all(fit.member.closed for _, fit in summed):
         return None
     known = units, np.sum([w * fit.mean_held_out.outputs for w, fit in summed], axis=0)
+    if units.in_folds:
+        return known
     y, _, zeta = summed[0][1].loo
-    tens = folds_or_units(rows.outcome.codes(y), units, stratified, OUTER_FOLDS)
-    if units.in_folds or tens is units:
+    try:
+        tens = outer_folds(None, rows.outcome.codes(y), units.clusters, True, 0, OUTER_FOLDS)
+    except ValueError:
         return known
     data = training_rows(rows.X, rows.train, pairwise=False), y, zeta, fit_intercept
     left_out = sum_of([w for w, _ in summed], [fit.member.left_out(*data) for _, fit in summed])

@@ -26,13 +26,24 @@ def remove_rows(model: Fitted, rows: Any) -> Fitted:
     n, X = len(model.rows.weight), rows_in_memory(model.X)
     rows = checked_rows(rows, n)
     rest = np.delete(np.arange(n), rows)
-    _check_enough(model, rest)
+    left = rest[model.rows.fit_weight[rest] > 0]
+    if len(left) < 2:
+        raise ValueError(
+            f"rows leaves {len(left)} of {n} samples of non-zero weight: leave-one-out needs two "
+            "or more."
+        )
+    missing = model.outcome.missing(model.rows.targets[left])
+    if missing:
+        raise ValueError(
+            f"rows leaves no sample of non-zero weight in class {missing}: keep some, or "
+            "fit a model to the other classes."
+        )
     out = np.flatnonzero(np.isin(model.rows.train, rows))
-    left, weight = model.rows, model.rows.weight[rest]
+    before, weight = model.rows, model.rows.weight[rest]
     groups = np.unique(model.units.clusters[rest], return_inverse=True)[1]
-    numbers = None if left.numbers is None else left.numbers[rest]
-    data = training_rows(X, rest, model.pairwise), left.targets[rest], weight, weight, weight
-    some = Rows(*data, groups, left.outcome, numbers)
+    numbers = None if before.numbers is None else before.numbers[rest]
+    data = training_rows(X, rest, model.pairwise), before.targets[rest], weight, weight, weight
+    some = Rows(*data, groups, before.outcome, numbers)
     return _changed(model, out, np.delete(model.left_out.weight, out), some)
 
 
@@ -118,22 +129,6 @@ def class_weight(model: Fitted) -> dict[Any, float] | None:
     if np.allclose(factors, factors[0], rtol=1e-12, atol=0):
         return None
     return dict(zip(model.outcome.classes.tolist(), factors.tolist(), strict=True))
-
-
-def _check_enough(model: Fitted, rest: AnyArray) -> None:
-    """ValueError unless a model can be fitted to these rows."""
-    left = rest[model.rows.fit_weight[rest] > 0]
-    if len(left) < 2:
-        raise ValueError(
-            f"rows leaves {len(left)} of {len(model.rows.weight)} samples of non-zero weight: "
-            "leave-one-out needs two or more."
-        )
-    missing = model.outcome.missing(model.rows.targets[left])
-    if missing:
-        raise ValueError(
-            f"rows leaves no sample of non-zero weight in class {missing}: keep some, or "
-            "fit a model to the other classes."
-        )
 
 
 def checked_rows(rows: Any, n: int) -> AnyArray:

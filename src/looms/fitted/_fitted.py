@@ -484,6 +484,12 @@ class Fitted:
             solved = [self.system_of(members[0])]
         if not members:
             return None
+        selection = self.selection
+        if selection is not None:
+            kernels = [one for one in selection.candidates if not is_estimator(one.kernel)]
+            best = int(np.argmin([candidate.loss for candidate in kernels]))
+            kept = Candidates(kernels)
+            selection = replace(selection, candidates=kept, index=best, tuning=None)
         total = sum(member.weight for member in members)
         weights = [member.weight / total for member in members]
         units, y = self.units_of_fit, self.rows.own(self.rows.targets)
@@ -495,19 +501,12 @@ class Fitted:
             units,
             list(zip(weights, fits, strict=True)),
             self.fit_intercept,
-            selection=None if self.selection is None else _kernel_selection(self.selection),
+            selection=selection,
             recipe=self.recipe,
             tuned_before=self.tuned_before,
         )
         vars(model)["left_out"] = sum_of(weights, solved)
         return model
-
-
-def _kernel_selection(selection: Selected) -> Selected:
-    """The selection among the candidates that have a kernel."""
-    kernels = [one for one in selection.candidates if not is_estimator(one.kernel)]
-    best = int(np.argmin([candidate.loss for candidate in kernels]))
-    return replace(selection, candidates=Candidates(kernels), index=best, tuning=None)
 
 
 def prepared(columns: Any, table: Any) -> Any:

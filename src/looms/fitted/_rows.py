@@ -82,12 +82,6 @@ class Rows:
         """Values of the rows that take part."""
         return values[self.train]
 
-    @property
-    def data(self) -> tuple[Any, Any, Array, AnyArray | None]:
-        """X, y, weights and groups, as `fit` takes them."""
-        y = self.outcome.passed(self.y)
-        return self.X, y, self.weight, self.groups if self.grouped else None
-
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""
         options: dict[str, Any] = {"classes": self.outcome.stratified, "random_state": self.seed}
@@ -102,8 +96,7 @@ class Rows:
         if is_number_of_folds(cv):
             groups = self.own(self.groups)
             stratified = self.outcome.stratified
-            folds = outer_folds(cv, self.own(self.y), groups, stratified, self.seed, most)
-            return Units.partition(folds, groups)
+            return outer_folds(cv, self.own(self.y), groups, stratified, self.seed, most)
         if not LEAST_OUTER_FOLDS <= units.once.n_units <= OUTER_FOLDS:
             raise ValueError(
                 f"cv has {units.once.n_units} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are "
@@ -132,8 +125,8 @@ class Rows:
 
 def outer_folds(
     cv: Any, y: AnyArray, groups: AnyArray, classes: bool, seed: int, most: int = OUTER_FOLDS
-) -> AnyArray:
-    """Number of the outer fold of each row, at most ``most`` folds, stratified by class.
+) -> Units:
+    """Outer folds of rows, at most ``most``, stratified by class.
 
     ValueError if there are fewer than three folds, or too few rows outside some fold for ``cv``.
     """
@@ -166,7 +159,7 @@ def outer_folds(
         if rest.sum() < 3 or n_units < max(inner, least):
             left = f"{n_units} {unit}s are left"
             raise ValueError(f"Without an outer fold {left}: too few to tune on.")
-    return np.asarray(numbers)
+    return Units.partition(numbers, groups)
 
 
 def units_of_classes(codes: AnyArray, groups: AnyArray, rows: AnyArray | bool = True) -> list[int]:
@@ -182,15 +175,6 @@ def few_choice_folds() -> Iterator[None]:
         yield
     finally:
         _choice_folds.reset(token)
-
-
-def folds_or_units(y: AnyArray, units: Units, classes: bool, most: int) -> Units:
-    """Folds in the place of rows or groups; these if some class has too few rows, or groups."""
-    try:
-        folds = outer_folds(None, y, units.clusters, classes, 0, most)
-    except ValueError:
-        return units
-    return Units.partition(folds, units.clusters)
 
 
 def rows_at(X: Any, rows: AnyArray, pairwise: bool = False) -> Any:

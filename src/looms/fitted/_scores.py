@@ -27,21 +27,17 @@ def held_out_scores(model: Fitted) -> Scores:
     known: Scores | None = model.computed.get("scores")
     if known is not None:
         return known
-    scores = scored(model, _fold_predictions(model))
-    if model.in_folds is not None and model.transforms:
+    in_folds = model.in_folds
+    if in_folds is not None and model.held_out_predicted is not model.held_out:
+        predicted = HeldOut(*(model.rows.own(values) for values in model.held_out_predicted))
+        own = in_folds.held_out.residuals
+        in_folds = replace(in_folds, held_out=predicted, own_residuals=own)
+    scores = scored(model, in_folds)
+    if in_folds is not None and model.transforms:
         kind = f"{scores.kind}; the transform was chosen on all rows: optimistic"
         scores = replace(scores, kind=kind, optimistic=True)
     model.computed["scores"] = scores
     return scores
-
-
-def _fold_predictions(model: Fitted) -> Nested | None:
-    """``in_folds`` with predictions in units of the target."""
-    in_folds = model.in_folds
-    if in_folds is None or model.held_out_predicted is model.held_out:
-        return in_folds
-    predicted = HeldOut(*(model.rows.own(values) for values in model.held_out_predicted))
-    return replace(in_folds, held_out=predicted, own_residuals=in_folds.held_out.residuals)
 
 
 def scored(model: Fitted, nested: Nested | None) -> Scores:

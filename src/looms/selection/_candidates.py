@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -129,10 +129,6 @@ class HeldOutLoss(NamedTuple):
         return Rule(self.threshold, self.calibrator, tie)
 
 
-#: Loss of the leave-one-out outputs of a candidate.
-LossOf: TypeAlias = Callable[[HeldOut], HeldOutLoss]
-
-
 @dataclass(frozen=True, eq=False)
 class Choice:
     """Candidates, and the model of the best one.
@@ -177,7 +173,7 @@ class Choice:
 def choose(
     problems: Sequence[Problem],
     *,
-    loss_of: LossOf,
+    loss_of: Callable[[HeldOut], HeldOutLoss],
     watcher: Any,
     by_value: bool = False,
 ) -> Choice:
