@@ -25,9 +25,7 @@ from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Outcome
 from looms.fitted._rows import Rows, few_choice_folds, rows_at
 from looms.folds import is_number_of_folds
-from looms.held_out import HeldOut
 from looms.lssvm.fit import Fit, Member
-from looms.selection._decisions import Rule
 from looms.selection._nested import Nested
 from looms.units import Units
 
@@ -167,8 +165,9 @@ class WithoutFold:
     ----------
     members : with coefficients of all m rows that take part.
     outputs : (s,) or (s, t) of the rows of the fold.
-    others : held-out outputs of the other rows. Of an estimator they are those of the models
-        without the other folds.
+    others : held-out outputs of the other rows, which set its rule: those of the other folds'
+        models may be on another scale, a hundred times as large. Of an estimator they are those of
+        the models without the other folds.
     tie : as of `Fit`.
     """
 
@@ -222,12 +221,3 @@ class WithoutFold:
         """Output of each row by the model without its fold, (m,) or (m, t)."""
         outputs = np.concatenate([one.outputs for one in models])
         return np.asarray(outputs[np.argsort(np.concatenate(outer.tested_by))])
-
-    def rule(self, y: Array, rows: Rows, rest: AnyArray) -> Rule:
-        """Threshold and calibrator, by the held-out outputs of the other rows, and the tie.
-
-        Outputs of the other folds' models may be on another scale, a hundred times as large. The
-        rules use the class proportions of all rows.
-        """
-        factor = rows.outcome.factors(y, rows.own(rows.weight), rest)
-        return rows.loss(HeldOut(y[rest], self.others), rest, factor).rule(self.tie)

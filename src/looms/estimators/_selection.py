@@ -238,7 +238,7 @@ def _combined_in_folds(
         else WithoutFold.of_estimator(fit, outer)
         for k, fit in fits.items()
     ]
-    y, every = rows.own(rows.targets), np.arange(len(rows.train))
+    every = np.arange(len(rows.train))
     outputs = np.array([WithoutFold.outputs_of(folds, outer) for folds in in_folds])
     weights, losses = _compared(model, choice, rows, outputs, every)
     stays = [np.flatnonzero(stay) for stay in outer.stays(np.arange(outer.n_units))]
@@ -248,12 +248,14 @@ def _combined_in_folds(
     ]
     stacked = WithoutFold.outputs_of(stack, outer)
     of_fit = sum(weights[k] * fit.decided.outputs for k, fit in fits.items())
-    loss = _loss_in_folds(HeldOut(y, of_fit), HeldOut(y, stacked), rows)
+    loss = _loss_in_folds(of_fit, stacked, rows)
     rules = None
     if rows.outcome.decides:
-        rules = [one.rule(y, rows, stay) for one, stay in zip(stack, stays, strict=True)]
+        pairs = zip(stack, stays, strict=True)
+        rules = [rows.loss(one.others, stay).rule(one.tie) for one, stay in pairs]
+    held_out = HeldOut(rows.own(rows.targets), stacked, rows.own(rows.weight))
     nested = Nested.of_folds(
-        *(outer, HeldOut(y, stacked, rows.own(rows.weight)), rows.outcome, rules),
+        *(outer, held_out, rows.outcome, rules),
         *([one.members for one in stack], max(one.tie for one in stack)),
         whole=False,
     )
@@ -271,8 +273,7 @@ def _stacked_by_fit(model: Any, choice: Choice, rows: Rows) -> Choice:
     outputs = np.array([fit.decided.outputs for fit in fits.values()])
     weights, losses = _compared(model, choice, rows, outputs, every)
     summed = np.tensordot(weights[[*fits]], outputs, axes=1)
-    loss = rows.loss(HeldOut(rows.own(rows.targets), summed))
-    return choice.combined(weights, losses, loss, stacked=True)
+    return choice.combined(weights, losses, rows.loss(summed), stacked=True)
 
 
 def _compared(
@@ -284,15 +285,13 @@ def _compared(
     weight 0 and an infinite loss.
     """
     evaluated = [*choice.fits]
-    y, factor = rows.own(rows.targets), np.ones(len(some))
-    if rows.weighs:
-        factor = rows.outcome.factors(y, rows.own(rows.weight), some)
-    y, outputs = y[some], outputs[:, some]
-    of_some = np.array([rows.loss(HeldOut(y, f), some, factor).value for f in outputs])
+    outputs = outputs[:, some]
+    of_some = np.array([rows.loss(f, some).value for f in outputs])
     weights, losses = np.zeros(len(choice.tunings)), np.full(len(choice.tunings), np.inf)
     losses[evaluated] = of_some
     if model._stacks:
-        weight = factor * rows.fit_weight[rows.train[some]]
+        own = rows.train[some]
+        weight, y = rows.factors(some) * rows.fit_weight[own], rows.targets[own]
         weights[evaluated] = rows.outcome.stacking_weights(y, outputs, weight)
     else:
         tried = [choice.candidates[k] for k in evaluated]
@@ -301,7 +300,7 @@ def _compared(
     return weights, losses
 
 
-def _loss_in_folds(of_fit: HeldOut, in_folds: HeldOut, rows: Rows) -> HeldOutLoss:
+def _loss_in_folds(of_fit: Array, in_folds: Array, rows: Rows) -> HeldOutLoss:
     """Loss of outputs in folds, with their threshold and calibrator if these suit the fit.
 
     Models without a fold may be tuned to hardly any output, above all of noise: a calibrator of
@@ -311,10 +310,11 @@ def _loss_in_folds(of_fit: HeldOut, in_folds: HeldOut, rows: Rows) -> HeldOutLos
     loss, outcome, weight = rows.loss(in_folds), rows.outcome, rows.own(rows.weight)
     if loss.calibrator is None:
         return loss
-    labels = outcome.codes(of_fit.y)
-    p = outcome.probabilities(of_fit.outputs, loss.rule(0.0))[np.arange(len(labels)), labels]
+    y = rows.own(rows.targets)
+    labels = outcome.codes(y)
+    p = outcome.probabilities(of_fit, loss.rule(0.0))[np.arange(len(labels)), labels]
     with np.errstate(divide="ignore"):
         of_labels = -np.average(np.log(p), weights=weight)
-    if of_labels > outcome.baselines(of_fit.y, weight)["log_loss"]:
+    if of_labels > outcome.baselines(y, weight)["log_loss"]:
         return rows.loss(of_fit)._replace(value=loss.value)
     return loss

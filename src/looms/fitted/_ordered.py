@@ -227,17 +227,12 @@ class OrderedClasses(Outcome):
         if self.calibration is not None:
             calibrator = fit_cumulative_sigmoid(held_out, len(self.ranks))
         weight = fit_weight if self.weighted else held_out.sample_weight
-        cuts = self._cuts(HeldOut(held_out.y, held_out.outputs, weight))
+        used = HeldOut(*(each[weight > 0] for each in (held_out.y, held_out.outputs, weight)))
+        # The largest output of each rank but the last; none has a rank without rows.
+        between = np.concatenate([[-np.inf], ordinal_thresholds(used), [np.inf]])
+        cuts = between[np.searchsorted(np.unique(used.y), np.arange(1, len(self.ranks)))]
         away = np.abs(np.searchsorted(cuts, held_out.outputs) - held_out.y)
         return HeldOutLoss(float(np.average(away, weights=weight)), cuts, calibrator)
-
-    def _cuts(self, held_out: HeldOut) -> Array:
-        """(k - 1,) largest output of each rank but the last; none has a rank without rows."""
-        y, outputs, weight = (each[held_out.sample_weight > 0] for each in held_out)
-        known = np.unique(y)
-        between = ordinal_thresholds(HeldOut(y, outputs, weight))
-        cuts = np.concatenate([[-np.inf], between, [np.inf]])
-        return np.asarray(cuts[np.searchsorted(known, np.arange(1, len(self.ranks)))])
 
     def thresholds(self, rule: Rule) -> dict[str, float]:
         names = self.labels[self.in_order].tolist()

@@ -24,7 +24,7 @@ from looms._scores import (
 )
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator
-from looms.calibration._calibrators import Calibrator, class_probabilities, output_at
+from looms.calibration._calibrators import class_probabilities, output_at
 from looms.calibration._softmax import Softmax
 from looms.conformal._sets import class_margins
 from looms.criteria import PRESS
@@ -260,7 +260,9 @@ class Classes(Outcome):
 
         Probabilities are those of the classes as they are, whatever their weights. The threshold
         of a probability is that of a calibrator with the weights of the fit: otherwise it would
-        undo them.
+        undo them. Its loss is the balanced error. Without a calibrator 0 is where classes change.
+        For several classes with a softmax the threshold is (n_classes,) numbers; with another one
+        the largest output wins, and it is 0.
         """
         calibrator = weighted = None
         if self.calibration is not None:
@@ -268,31 +270,19 @@ class Classes(Outcome):
             if isinstance(self.threshold, Real) and self.weighted:
                 own = HeldOut(held_out.y, held_out.outputs, fit_weight)
                 weighted = fit_calibrator(own, self.calibration)
-        cut, loss = self._threshold_and_loss(weighted, held_out)
-        return HeldOutLoss(loss, cut, calibrator)
-
-    def _threshold_and_loss(
-        self, calibrator: Calibrator | None, held_out: HeldOut
-    ) -> tuple[float | Array, float]:
-        """Threshold of the outputs, and the loss of its rule; of probabilities the balanced error.
-
-        Without a calibrator 0 is where classes change. For several classes with a softmax the
-        threshold is (n_classes,) numbers; with another one the largest output wins, and it is 0.
-        """
         if not isinstance(self.threshold, Real):
-            if not self.positive_first:
-                return find_threshold(held_out, self.threshold)
             y, outputs, weight = held_out
-            of_first, loss = find_threshold(HeldOut(-y, -outputs, weight), self.threshold)
-            return -of_first, loss
+            sign = -1.0 if self.positive_first else 1.0
+            found, loss = find_threshold(HeldOut(sign * y, sign * outputs, weight), self.threshold)
+            return HeldOutLoss(loss, sign * found, calibrator)
         cut: float | Array = 0.0
-        if isinstance(calibrator, Softmax):
-            cut = calibrator.thresholds(held_out.outputs[held_out.sample_weight > 0])
-        elif calibrator is not None and held_out.y.ndim == 1:
+        if isinstance(weighted, Softmax):
+            cut = weighted.thresholds(held_out.outputs[held_out.sample_weight > 0])
+        elif weighted is not None and held_out.y.ndim == 1:
             probability = float(self.threshold)
             probability = 1.0 - probability if self.positive_first else probability
-            cut = output_at(calibrator, held_out.outputs, probability)
-        return cut, balanced_error_rate(*held_out, threshold=cut)
+            cut = output_at(weighted, held_out.outputs, probability)
+        return HeldOutLoss(balanced_error_rate(*held_out, threshold=cut), cut, calibrator)
 
     def tied(self, outputs: Array, tie: float) -> Array:
         return merge_ties(outputs, tie)

@@ -114,13 +114,18 @@ class Rows:
                 raise
             return self.outer_units(cv if is_number_of_folds(cv) else None, units, CHOICE_FOLDS)
 
-    def loss(
-        self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0
-    ) -> HeldOutLoss:
-        """Loss of held-out outputs of some of the rows that take part."""
-        places, factor = self.train[rows], factor if self.weighs else 1.0
-        own = HeldOut(held_out.y, held_out.outputs, factor * self.weight[places])
-        return self.outcome.loss(own, factor * self.fit_weight[places])
+    def factors(self, some: AnyArray | None) -> Any:
+        """Factors for the weights of some of the rows that keep the proportions of all; None for
+        all rows."""
+        if some is None or not self.weighs:
+            return 1.0
+        return self.outcome.factors(self.own(self.targets), self.own(self.weight), some)
+
+    def loss(self, outputs: Array, some: AnyArray | None = None) -> HeldOutLoss:
+        """Loss of held-out outputs of the rows that take part, or of some of them."""
+        rows, factor = self.train if some is None else self.train[some], self.factors(some)
+        held_out = HeldOut(self.targets[rows], outputs, factor * self.weight[rows])
+        return self.outcome.loss(held_out, factor * self.fit_weight[rows])
 
 
 def outer_folds(

@@ -14,7 +14,6 @@ from looms._typing import Array
 from looms._words import count, estimate_text
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
-from looms.held_out import HeldOut
 from looms.kernels import Linear, Weighted
 from looms.kernels._hyperparameters import CLOSE_TO_LINEAR
 from looms.kernels._names import as_kernel, is_estimator, kernel_name
@@ -173,7 +172,7 @@ class Choice:
 def choose(
     problems: Sequence[Problem],
     *,
-    loss_of: Callable[[HeldOut], HeldOutLoss],
+    loss_of: Callable[[Array], HeldOutLoss],
     watcher: Any,
     by_value: bool = False,
 ) -> Choice:
@@ -185,7 +184,7 @@ def choose(
     Parameters
     ----------
     problems : a problem for each candidate.
-    loss_of : loss by which candidates are compared; it also sets the threshold.
+    loss_of : loss of held-out outputs by which candidates are compared; it sets the threshold, too.
     watcher : its methods are called as those of `CallbackWatcher` of the estimators; a true value
         stops the selection.
     by_value : whether they are compared by the criterion instead, as the points of a grid are.
@@ -211,7 +210,7 @@ def choose(
         began = time.perf_counter()
         tuned = problem.tune(**callbacks) if by_value else _tuned_with_weights(problem, **callbacks)
         seconds = time.perf_counter() - began
-        loss = HeldOutLoss(np.inf) if tuned.fit is None else loss_of(tuned.fit.decided)
+        loss = HeldOutLoss(np.inf) if tuned.fit is None else loss_of(tuned.fit.decided.outputs)
         compared = loss._replace(value=tuned.tuning.value) if by_value else loss
         candidates.append(_candidate(problem, tuned, compared, seconds))
         tunings.append(tuned.tuning)

@@ -28,8 +28,8 @@ from looms.selection._objective import HeldOutCriterion
 from looms.selection._scan import grid_points
 from looms.units import Batch, Units, of_one_size
 
-#: Threshold and calibrator by held-out outputs of some rows, and factors of their weights.
-RuleOf: TypeAlias = Callable[[HeldOut, AnyArray, Array], HeldOutLoss]
+#: Threshold and calibrator by held-out outputs of some rows.
+RuleOf: TypeAlias = Callable[[Array, AnyArray], HeldOutLoss]
 
 _NUMBERS = 1 << 17  # in the outputs of some rounds, as many as stay near the processor
 
@@ -229,8 +229,7 @@ class Rounds:
         Parameters
         ----------
         weight : (n,) for the area under the curve.
-        rule_of : threshold and calibrator of held-out outputs of some of the n rows, and factors of
-            their weights.
+        rule_of : threshold and calibrator of held-out outputs of some of the n rows.
 
         Raises
         ------
@@ -251,7 +250,7 @@ class Rounds:
             in_pairs = {g for pair in self.left_out[first:] for g in pair}
             pairs = range(first, len(self.left_out))
             alone = (g for g in range(first) if g not in in_pairs)
-            rounds = [self._decided(k, weight, rule_of) for k in [*pairs, *alone]]
+            rounds = [self._decided(k, rule_of) for k in [*pairs, *alone]]
             decisions = self.outcome.decisions(rounds, self.y)
             auc = self.outcome.area(
                 targets_as_columns(self.y),
@@ -267,11 +266,10 @@ class Rounds:
         models = tuple(self.settings[k] for k in used)
         return Nested(self.units, held_out, decisions, auc, models, model, tie=tie)
 
-    def _decided(self, k: int, weight: Array, rule_of: RuleOf) -> Decided:
+    def _decided(self, k: int, rule_of: RuleOf) -> Decided:
         """Decisions of a round on the rows that it leaves out."""
         out, rest = self._rows[k], np.flatnonzero(self._outside[k])
-        factor = self.outcome.factors(self.y, weight, rest)
         f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
-        loss = rule_of(HeldOut(self.y[rest], self.outcome.tied(f[rest], tie)), rest, factor)
+        loss = rule_of(self.outcome.tied(f[rest], tie), rest)
         decided: Decided = self.outcome.decided(out, f[out], loss.rule(tie))
         return decided
