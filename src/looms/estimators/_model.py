@@ -14,7 +14,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    _num_samples,
+    check_is_fitted,
+    validate_data,
+)
 
 from looms._checks import check_count, check_flag
 from looms._threads import blas_threads
@@ -169,10 +174,10 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def coef_(self) -> Array:
         """Feature weights of a linear model."""
-        kernel, leading = self.kernel_, self.fitted_.leading
-        assert leading is not None
+        kernel = self.kernel_
+        leading: Any = self.fitted_.leading
         if leading.coef is not None:
-            return leading.coef
+            return np.asarray(leading.coef)
         coef = kernel.feature_weights(Samples(leading.basis(self.X_fit_)), leading.dual_coef)
         if coef is None:
             raise AttributeError(
@@ -429,11 +434,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Rows as the members take them; without ``prepare`` as models of tables do."""
         check_is_fitted(self)
         if isinstance(X, RowBlocks):
-            if X.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input."
-                )
+            _check_n_features(self, X, reset=False)
             return X
         return as_matrix(validate_data(self, X, reset=False, **SAMPLES))
 

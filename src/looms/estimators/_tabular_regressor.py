@@ -211,7 +211,9 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
     def _more_rows(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Matrix, Array, Array | None, Array]:
-        values, transform = _numbers(self._as_known(y)), self.fitted_.outcome
+        y, transform = self._as_known(y), self.fitted_.outcome
+        check_numbers(y, self._of_classes)
+        values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         assert isinstance(transform, Numbers)
         if not transform.function.takes(values):
             raise ValueError(
@@ -270,12 +272,6 @@ def _compared(names: list[str], model: Any, rows: Rows) -> tuple[str, dict[str, 
         predicted[name] = fitted.replace_parts(rows=of_name).repetitions()
     together = fitted.units_of_fit.scored_together
     return best_transform(rows.own(rows.targets), predicted, rows.own(rows.weight), together)
-
-
-def _numbers(y: Any) -> Array:
-    """Targets as floats; ValueError for text, dates and gaps."""
-    check_numbers(y, "TabularClassifier")
-    return np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
 
 
 def _warn_of_constant(y: Array) -> None:

@@ -315,12 +315,8 @@ class Fitted:
     @property
     def n_features(self) -> int:
         """Number of features of the kernels."""
-        if self.rows.X is not None:
-            return int(self.rows.X.shape[1])
-        leading = self.leading
-        assert leading is not None
-        assert leading.landmarks is not None
-        return int(leading.landmarks.shape[1])
+        leading: Any = self.leading  # on landmarks, if the rows are not at hand
+        return int((self.rows.X if self.has_rows else leading.landmarks).shape[1])
 
     @cached_property
     def units_of_fit(self) -> Units:

@@ -202,8 +202,8 @@ def choose(
     candidates: list[Candidate] = []
     tunings: list[Tuning] = []
     fits: dict[int, Fit] = {}
+    losses: dict[int, HeldOutLoss] = {}
     failures: list[str] = []
-    best: tuple[int, HeldOutLoss] | None = None
     for problem in problems:
         candidate = problem.candidate
         watcher.candidate_begins(f"{kernel_name(candidate.kernel)}, {candidate.criterion}")
@@ -217,15 +217,14 @@ def choose(
         if tuned.fit is None:
             failures.append(tuned.failure)
         else:
-            fits[len(candidates) - 1] = tuned.fit
-            if best is None or compared.value < candidates[best[0]].loss:
-                best = len(candidates) - 1, loss
+            fits[len(tunings) - 1], losses[len(tunings) - 1] = tuned.fit, loss
         del tuned  # its samples go before those of the next problem come
-        if watcher.candidate_ends(candidates[-1]) and best is not None:
+        if watcher.candidate_ends(candidates[-1]) and fits:
             break
-    if best is None:
+    if not fits:
         raise ValueError(f"No candidate could be evaluated. {failures[0]}")
-    return Choice(candidates, tunings, fits, *best)
+    best = min(fits, key=lambda k: candidates[k].loss)
+    return Choice(candidates, tunings, fits, best, losses[best])
 
 
 def _tuned_with_weights(problem: Problem, **callbacks: Any) -> Tuned:
