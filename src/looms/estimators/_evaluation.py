@@ -37,7 +37,7 @@ def chosen_anew(estimator: Any) -> Nested:
     Raises
     ------
     ValueError
-        If the choice cannot be repeated, folds cannot be made, or no model can be tuned without
+        If the selection cannot be repeated, folds cannot be made, or no model can be tuned without
         one; with advice.
     """
     fitted: Fitted = estimator.fitted_

@@ -218,7 +218,7 @@ def _combined_in_folds(
 ) -> tuple[Choice, Nested | None]:
     """The best candidate, or a stack, by rows of folds that each candidate was tuned without.
 
-    Models without a fold are combined in the same way, by the rows of the other folds. The
+    Models without a fold are combined in the same way, by the rows of the other folds. A
     choice stays as it is if there is one candidate.
     """
     fits = choice.fits
@@ -265,7 +265,7 @@ def _combined_in_folds(
 def _stacked_by_fit(model: Any, choice: Choice, rows: Rows) -> Choice:
     """A stack by the held-out outputs of the fit, of many rows on which tuning leaves no trace.
 
-    The choice stays as it is if there is one candidate, or few rows.
+    The candidates stay as they are if there is one, or few rows.
     """
     fits, every = choice.fits, np.arange(len(rows.train))
     if len(fits) < 2 or len(every) <= MOST_IN_FOLDS:

@@ -128,9 +128,13 @@ def certified(model: Fitted, n_rows: int = 3, X: Any = None) -> Certificate:
     ``X`` are the rows of the fit, if the model does not hold them.
     """
     train = model.rows.train
-    places = _places_to_refit(model, min(n_rows, len(train)), train)
+    residuals = np.abs(targets_as_columns(model.loo.residuals)[train]).max(axis=1)
+    first = int(np.argmax(residuals))
+    others = np.delete(np.arange(len(train)), first)
+    drawn = np.random.default_rng(0).choice(others, min(n_rows, len(train)) - 1, replace=False)
+    places = np.sort(np.append(drawn, first))
     try:
-        return _row_certificate(model, places, train, X)
+        return _row_certificate(model, places, X)
     except (np.linalg.LinAlgError, NotConvergedError) as error:
         solver = f"a model that could not be fitted ({type(error).__name__})"
         return Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
@@ -155,7 +159,7 @@ def certified_change(model: Fitted) -> Certificate:
             if member.closed
         ]
     passes = [(np.sum(outputs, axis=0), labels, Units.rows(n))]
-    certificate, leading = _certificate(model, model.X, train, G, passes), model.leading
+    certificate, leading = _certificate(model, model.X, G, passes), model.leading
     if not certificate.relative <= _WRONG:
         assert leading is not None
         raise RuntimeError(
@@ -168,17 +172,9 @@ def certified_change(model: Fitted) -> Certificate:
     return certificate
 
 
-def _places_to_refit(model: Fitted, n_rows: int, train: AnyArray) -> AnyArray:
-    """Places among the rows ``train``, in order."""
-    residuals = np.abs(targets_as_columns(model.loo.residuals)[train]).max(axis=1)
-    first = int(np.argmax(residuals))
-    others = np.delete(np.arange(len(train)), first)
-    drawn = np.random.default_rng(0).choice(others, n_rows - 1, replace=False)
-    return np.sort(np.append(drawn, first))
-
-
-def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
+def _row_certificate(model: Fitted, places: AnyArray, X: Any) -> Certificate:
     """Of the members in closed form: outputs of the others are refits, and not always the same."""
+    train = model.rows.train
     others: list[Any] = [member for member in model.members if not member.closed]
     if len(others) == len(model.members):
         raise ValueError("certify compares closed forms with refits, but this model has none.")
@@ -196,7 +192,7 @@ def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -
     rows = model.X if X is None else X
     some = blocks_of(rows).rows(train[places])
     own = model.outputs(some) - sum(member.outputs(some, None) for member in others)
-    certificate = _certificate(model, rows, train, places, passes, own)
+    certificate = _certificate(model, rows, places, passes, own)
     if others:
         solver = f"{certificate.solver} (of its kernel models; others are refitted anyway)"
         certificate = replace(certificate, solver=solver)
@@ -206,7 +202,6 @@ def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray, X: Any) -
 def _certificate(
     model: Fitted,
     rows: Any,
-    train: AnyArray,
     places: AnyArray,
     passes: Sequence[tuple[Array, AnyArray, Units]],
     own: Array | None = None,
@@ -217,12 +212,12 @@ def _certificate(
     ----------
     model : fitted.
     rows : all rows of the fit.
-    train : (n,) those that take part.
-    places : (k,) of the rows that are compared, among these.
+    places : (k,) of the rows that are compared, among those that take part.
     passes : outputs of these rows; (n_repetitions, n) numbers of what to leave out for them, -1 for
         rows that stay, -2 - k for those of a gap; and all units.
     own : outputs of the model of all rows, to be compared too.
     """
+    train = model.rows.train
     y, X = model.loo.y[train], training_rows(rows, train, model.pairwise)
     # Outputs, and the differences from them that errors of kernel values explain.
     refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels, _ in passes]
