@@ -14,19 +14,11 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator, calibration_function
 from looms.conformal._jackknife import required_rank
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._encoding import (
-    check_threshold,
-    class_weights,
-    encoded,
-    is_positive_first,
-)
+from looms.estimators._encoding import check_threshold, class_weights, encoded, is_positive_first
 from looms.estimators._known_targets import KnownTargets
 from looms.estimators._model import Model, fitted_part
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
-from looms.estimators._warnings import (
-    warn_of_missed_precision,
-    warn_of_one_class,
-)
+from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class
 from looms.fitted._fitted import Fitted
 from looms.fitted._ordered import OrderedClasses
 from looms.fitted._outcome import Classes

@@ -256,11 +256,7 @@ def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
 
 
 def estimator_problem(
-    estimator: Any,
-    rows: Rows,
-    X: Matrix | RowBlocks,
-    units: Units,
-    outer: Units | None,
+    estimator: Any, rows: Rows, X: Matrix | RowBlocks, units: Units, outer: Units | None
 ) -> Problem:
     """An estimator as it is, on the rows of a fit; in the folds ``outer`` if they are given."""
     y = rows.own(rows.targets)

@@ -14,12 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
-from sklearn.utils.validation import (
-    _check_n_features,
-    _num_samples,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_n_features, _num_samples, check_is_fitted, validate_data
 
 from looms._checks import check_count, check_flag
 from looms._threads import blas_threads
@@ -31,10 +26,7 @@ from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, w
 from looms.estimators._evaluation import chosen_anew
 from looms.estimators._folds import unfitted
 from looms.estimators._metrics import judged, scorers_of
-from looms.estimators._one_kernel import (
-    check_candidate,
-    has_kernel,
-)
+from looms.estimators._one_kernel import check_candidate, has_kernel
 from looms.estimators._selection import selected
 from looms.estimators._targets import order_of
 from looms.estimators._warnings import (
@@ -596,7 +588,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         together = np.concatenate([fitted.rows.weight, weight])
         weights = checked_sample_weight(together, len(together))
         check_scale(X)
-        changed = add_rows(fitted, X, targets, numbers, weight, weights)
+        changed = add_rows(fitted, X, targets, numbers, weights)
         if fitted.tuned:
             warn_of_duplicates(changed.X[weights > 0])
         return self._changed(changed, [], certify)

@@ -25,11 +25,7 @@ from looms.kernels._names import KernelLike, as_kernel, is_estimator
 from looms.kernels._samples import Samples, center_of, check_scale
 from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import Fit, KernelMember, LandmarkMember
-from looms.selection._low_rank import (
-    LARGEST_RANK,
-    drawn_landmarks,
-    low_rank_objective,
-)
+from looms.selection._low_rank import LARGEST_RANK, drawn_landmarks, low_rank_objective
 from looms.selection._objective import HeldOutCriterion, objective_of
 from looms.selection._problem import Given, Problem, Tuned
 from looms.selection._scan import scan

@@ -45,12 +45,7 @@ from looms.tables import TablePreprocessor
 from looms.tables._cells import Marks, is_written
 from looms.tables._columns import marks_in
 from looms.tables._leakage import leaking_columns
-from looms.tables._preprocessor import (
-    fitted_matrix,
-    matrix_of,
-    places_of_gaps,
-    serious_remarks,
-)
+from looms.tables._preprocessor import fitted_matrix, matrix_of, places_of_gaps, serious_remarks
 from looms.tables._remarks import remark_on_time, sentence
 from looms.tables._unseen import UnseenValues
 

@@ -22,11 +22,7 @@ from looms.estimators._selection import cost_on
 from looms.estimators._tabular import Tabular
 from looms.estimators._targets import check_numbers
 from looms.estimators._trees import BoostedTreesRegressor
-from looms.estimators._warnings import (
-    kept_warnings,
-    told_of_time,
-    warn,
-)
+from looms.estimators._warnings import kept_warnings, told_of_time, warn
 from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import Rows
@@ -35,10 +31,7 @@ from looms.kernels import Linear
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
 from looms.selection._subsamples import rows_of_groups
-from looms.selection._target_transforms import (
-    TARGET_TRANSFORMS,
-    best_transform,
-)
+from looms.selection._target_transforms import TARGET_TRANSFORMS, best_transform
 
 #: Rows that transforms of the target are compared on, at most.
 ROWS_OF_TRANSFORMS = 2000

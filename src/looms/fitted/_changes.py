@@ -48,12 +48,7 @@ def remove_rows(model: Fitted, rows: Any) -> Fitted:
 
 
 def add_rows(
-    model: Fitted,
-    X_new: Matrix,
-    targets: Array,
-    numbers: Array | None,
-    weight: Array,
-    all_weights: Array,
+    model: Fitted, X_new: Matrix, targets: Array, numbers: Array | None, weights: Array
 ) -> Fitted:
     """The model with rows added after its own.
 
@@ -61,9 +56,10 @@ def add_rows(
     ----------
     X_new, targets : samples and coded targets to add, validated.
     numbers : targets as they were given, if a transform of them is fitted.
-    weight, all_weights : weights of the new rows, and of all, as given.
+    weights : of all rows, as given.
     """
     rows, X = model.rows, rows_in_memory(model.X)
+    weight = weights[len(rows.weight) :]
     zeta = weight * weight_factors(model)[model.outcome.codes(targets)]
     if sp.issparse(X):
         X = sp.vstack([X, X_new], format="csr")
@@ -73,8 +69,8 @@ def add_rows(
         numbers = None
     else:
         numbers = np.concatenate([rows.numbers, numbers])
-    data = X, np.concatenate([rows.targets, targets]), all_weights, all_weights, all_weights
-    together = Rows(*data, np.arange(len(all_weights)), rows.outcome, numbers)
+    data = X, np.concatenate([rows.targets, targets]), weights, weights, weights
+    together = Rows(*data, np.arange(len(weights)), rows.outcome, numbers)
     zeta = np.append(model.left_out.weight, zeta[weight > 0])
     return _changed(model, np.empty(0, dtype=np.intp), zeta, together)
 

@@ -8,13 +8,7 @@ from looms._threads import blas_threads
 from looms._typing import Array
 from looms.fitted._fitted import Fitted
 from looms.held_out import HeldOut
-from looms.scores import (
-    Scores,
-    decisions_within,
-    held_out_decisions,
-    kind_of_nested,
-    kind_of_units,
-)
+from looms.scores import Scores, decisions_within, held_out_decisions, kind_of_nested, kind_of_units
 from looms.selection._decisions import Made
 from looms.selection._nested import Nested
 

@@ -15,12 +15,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import blocks_of, rows_in_memory
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
-from looms.conformal._jackknife import (
-    intervals_of_ends,
-    order_statistic,
-    outwards,
-    required_rank,
-)
+from looms.conformal._jackknife import intervals_of_ends, order_statistic, outwards, required_rank
 from looms.conformal._local_scale import LocalScale
 from looms.fitted._fitted import Fitted, output_of
 from looms.fitted._outcome import Numbers, Outcome
