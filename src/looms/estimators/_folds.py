@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -211,8 +212,8 @@ class WithoutFold:
         pairs = list(zip(weights, models, strict=True))
         return cls(
             tuple(each.weighing(w * each.weight) for w, one in pairs if w for each in one.members),
-            np.sum([w * one.outputs for w, one in pairs], axis=0),
-            np.sum([w * one.others for w, one in pairs], axis=0),
+            reduce(np.add, (w * one.outputs for w, one in pairs)),
+            reduce(np.add, (w * one.others for w, one in pairs)),
             max(one.tie for one in models),
         )
 
