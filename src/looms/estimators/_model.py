@@ -116,9 +116,10 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _scores: dict[str, Scores]
     #: Name of the target of the fit, if it had one.
     _target: str | None = None
-    #: Of models without a table, which have one candidate.
-    combine = "best"
-    preprocess = None
+    #: True if the columns of a table are prepared.
+    _prepares = False
+    #: True if several candidates are stacked, by the outputs of the fit if without folds.
+    _stacks = False
     #: Parameters of this model on a matrix, and on the targets that are fitted.
     _as_given: ClassVar[dict[str, Any]] = {}
 
@@ -723,19 +724,9 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return [as_kernel(one.kernel) for one in self._kernel_candidates]
 
     @property
-    def _prepares(self) -> bool:
-        """True if the columns of a table are prepared."""
-        return self.preprocess is not None
-
-    @property
     def _whole_matrix(self) -> bool:
         """True if the model takes all rows at once, by their kernel matrix."""
         return all(one.n_landmarks is None for one in self._kernel_candidates)
-
-    @property
-    def _stacks(self) -> bool:
-        """True if several candidates are stacked, by the outputs of the fit if without folds."""
-        return self.combine == "stack"
 
     @property
     def _tunes(self) -> bool:

@@ -66,6 +66,8 @@ class Tabular(Model):
     """Base class of the models of tables: several candidates on columns that are prepared."""
 
     candidates: Any
+    combine: str
+    preprocess: Any
     #: Class of a candidate that is named by its kernel.
     _model: ClassVar[type[KernelClassifier | KernelRegressor]]
     #: Boosted trees that "auto" has beside kernels.
@@ -121,6 +123,14 @@ class Tabular(Model):
             if isinstance(fit.member, LandmarkMember):
                 tried[k] = clone(tried[k]).set_params(n_landmarks=len(fit.member.landmarks))
         return unfitted(self, candidates=tried)
+
+    @property
+    def _prepares(self) -> bool:  # type: ignore[override]
+        return self.preprocess is not None
+
+    @property
+    def _stacks(self) -> bool:  # type: ignore[override]
+        return self.combine == "stack"
 
     @property
     def _is_auto(self) -> bool:
