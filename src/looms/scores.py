@@ -21,7 +21,7 @@ from looms._words import aligned, count, score_text
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import LeftOut
-from looms.selection._decisions import Deciding, Decisions, Rule
+from looms.selection._decisions import Decisions, Rule
 from looms.selection._nested import Nested
 from looms.units import Units, of_one_size
 
@@ -36,7 +36,7 @@ class WithoutUnits:
 
     Attributes
     ----------
-    left_out : the models.
+    left_out : the models, a `LeftOut` for new rows.
     units : rows that they are without.
     residuals : (n,) or (n, t) target of each row less its output by the model without its unit, on
         the scale of that model.
@@ -45,7 +45,7 @@ class WithoutUnits:
     tables : fitted values of models whose columns were prepared anew, so that they take tables.
     """
 
-    left_out: LeftOut
+    left_out: Any
     units: Units
     residuals: Array
     tie: float
@@ -177,7 +177,7 @@ def held_out_decisions(
     weight: Array,
     rule: Rule,
     shape: tuple[int, ...],
-    outcome: Deciding,
+    outcome: Any,
 ) -> tuple[Decisions, tuple[float, Array] | None]:
     """Decisions of a model on rows that it was not trained on, and the area under its ROC curve.
 
@@ -189,7 +189,7 @@ def held_out_decisions(
     weight : (n,) weights for the area.
     rule : of the model.
     shape : (n,) or (n, t), of the targets as the threshold takes them.
-    outcome : of the targets.
+    outcome : of the targets, as of `looms.fitted`.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def held_out_decisions(
 
 
 def decisions_within(
-    outcome: Deciding, held_out: HeldOut, units: Units, rule: Rule
+    outcome: Any, held_out: HeldOut, units: Units, rule: Rule
 ) -> tuple[Decisions, tuple[float, Array] | None]:
     """Decisions on held-out outputs, and the area under the ROC curve that compares rows of one
     fold; NaN if no classes meet in a fold.

@@ -189,7 +189,7 @@ def test_intervals_and_sets_are_of_the_evaluation_and_a_loaded_model_never_train
     if target == "height":
         expected = model.predict_interval(frame, 0.8)
         np.testing.assert_allclose(found[["lower", "upper"]], expected)
-        of_fit = evaluated(model)._models_of_fit("predict_interval")
+        of_fit = evaluated(model)._models_without("predict_interval", of_fit=True)
         assert not np.allclose(
             expected,
             intervals(of_fit, model._matrix(frame), 0.8, "plus", model.fitted_.outcome),

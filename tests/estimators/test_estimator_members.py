@@ -24,7 +24,7 @@ from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion, row_order
 from looms.diagnostics._problem import BY_BEST, BY_KERNELS
 from looms.estimators._estimator_member import FOLDS
-from looms.fitted._rows import folds_or_units
+from looms.fitted._rows import outer_folds
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.lssvm.fit import KernelMember
@@ -83,7 +83,7 @@ def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
     model = stacked_classifier([estimator]).fit(X, y)
     alone = clone(estimator).fit(X, y)
     assert_allclose(model._outputs(NEW), codes(alone, NEW, y))
-    folds = folds_or_units(y, model.units_, True, FOLDS)
+    folds = outer_folds(None, y, model.units_.clusters, True, 0, FOLDS)
     assert folds.n_units == 5
     for out in folds:
         rest = np.delete(np.arange(N), out)

@@ -432,8 +432,8 @@ class TestSeveral:
         model = stacked_classifier(MEMBERS, combine=combine).fit(X, y, WEIGHT, GROUPS)
         nested, rest = model.evaluate(nested=False)._nested, np.delete(np.arange(N), [0, 7, 20])
         outputs = np.empty((3, *model.loo_.y.shape))
-        for fold in np.unique(nested.folds):
-            out = nested.folds == fold
+        for fold in np.unique(nested.units.own):
+            out = nested.units.own == fold
             share = np.array([WEIGHT[y == c].sum() / WEIGHT[(y == c) & ~out].sum() for c in y])
             for k, one in enumerate(MEMBERS):
                 alone = clone(one).fit(X[~out], y[~out], (WEIGHT * share)[~out], GROUPS[~out])
@@ -448,7 +448,7 @@ class TestSeveral:
                 w = np.zeros(3)
                 for member in members:
                     w[names_of(MEMBERS).index(name_of(member))] = member.weight
-                out = nested.folds == fold
+                out = nested.units.own == fold
                 assert_allclose(np.tensordot(w, outputs, 1)[out], model.held_out_.outputs[out])
         else:
             for candidate, f in zip(model.candidates_, outputs, strict=True):

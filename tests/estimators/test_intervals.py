@@ -117,8 +117,8 @@ class TestFewFeatures:
         assert_allclose(np.diagonal(F), NOISY - models.residuals, rtol=1e-9, atol=1e-9)
         nested = model.evaluate()._nested
         for i in range(N):
-            rest = nested.folds != nested.folds[i]
-            mine = nested.models[nested.model_of_fold[nested.folds[i]]]
+            rest = nested.units.own != nested.units.own[i]
+            mine = nested.models[nested.model_of_fold[nested.units.own[i]]]
             grid = search == "grid"
             mu, scale = (mine.mu, N) if grid else (mine[0].mu, rest.sum())  # tuned anew
             ridge = Ridge(alpha=scale * mu, solver="svd").fit(S[rest], NOISY[rest])
@@ -240,7 +240,7 @@ class TestModels:
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
         monkeypatch.setattr(left_out, "_NUMBERS", 4 * N)
         model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY)
-        models = evaluated(model)._models_of_fit("predict_interval")
+        models = evaluated(model)._models_without("predict_interval", of_fit=True)
         blocks = outputs_without(models, np.tile(X_NEW, (9, 1)))
         sizes = [F.size for _, F in blocks]
         assert max(sizes) == 4 * N

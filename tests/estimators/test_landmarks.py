@@ -142,7 +142,7 @@ def test_scores_of_rows_in_blocks_are_of_ten_folds(grouped):
     groups = np.arange(200) // 3 if grouped else None
     model = classifier(n_landmarks=200).fit(ArrayBlocks(rows, 64), y, weight, groups=groups)
     labels = (y == "yes").astype(int)
-    folds = outer_folds(None, labels, group_numbers(groups, 200), True, 0)
+    folds = outer_folds(None, labels, group_numbers(groups, 200), True, 0).own
     right = total = wrong = 0.0
     for k in range(10):
         out, rest = folds == k, folds != k

@@ -142,7 +142,7 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
         options = {"criterion": criterion, "class_weight": class_weight}
     model = fitted(target, together, weight, **options)
     nested, anew = model.evaluate()._nested, Anew(model)
-    assert_array_equal(nested.rows, anew.rows)
+    assert_array_equal(model.fitted_.rows.train, anew.rows)
     assert_array_equal(nested.held_out.y, anew.y)
     assert_array_equal(nested.held_out.sample_weight, model.loo_.sample_weight[anew.rows])
     F = np.empty((len(NEW), *anew.y.shape))
@@ -150,7 +150,7 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
         fold = np.flatnonzero(anew.number == number)
         k = anew.without(number).point
         kernel, mu = anew.points[k]
-        for own in nested.model_of_fold[nested.folds[fold]]:
+        for own in nested.model_of_fold[nested.units.own[fold]]:
             assert nested.models[own].kernel.theta == pytest.approx(kernel.theta)
             assert nested.models[own].mu == pytest.approx(mu)
         theirs = anew.outputs(k, [number], fold)

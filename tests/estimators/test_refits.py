@@ -87,15 +87,20 @@ def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, t
     nested = model.evaluate()._nested
     if "groups" in options:
         groups = options["groups"]
-        assert all(len(set(nested.folds[g == groups])) == 1 for g in np.unique(groups))
+        assert all(len(set(nested.units.own[g == groups])) == 1 for g in np.unique(groups))
     assert nested.whole
-    F = np.empty((len(NEW), len(nested.rows)))
-    for k in np.unique(nested.folds):
-        out, rest = nested.rows[nested.folds == k], nested.rows[nested.folds != k]
+    F = np.empty((len(NEW), len(model.fitted_.rows.train)))
+    for k in np.unique(nested.units.own):
+        out, rest = (
+            model.fitted_.rows.train[nested.units.own == k],
+            model.fitted_.rows.train[nested.units.own != k],
+        )
         machine = anew(model, SIGNAL, rest, options)
         theirs = machine.predict(X[out])
-        assert_allclose(nested.held_out.outputs[nested.folds == k], theirs, rtol=1e-7, atol=1e-9)
-        F[:, nested.folds == k] = machine.predict(NEW)[:, None]
+        assert_allclose(
+            nested.held_out.outputs[nested.units.own == k], theirs, rtol=1e-7, atol=1e-9
+        )
+        F[:, nested.units.own == k] = machine.predict(NEW)[:, None]
     y, outputs, weight = nested.held_out
     rmse = np.sqrt(np.average((y - outputs) ** 2, weights=weight))
     assert model.evaluate()["rmse"] == pytest.approx(rmse)
@@ -127,10 +132,10 @@ def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(option
     model = fitted((KernelClassifier, stacked_classifier), y, options)
     nested = model.evaluate()._nested
     right = total = 0.0
-    for k in np.unique(nested.folds):
-        own = nested.folds == k
-        machine = anew(model, y, nested.rows[~own], options)
-        made, out = nested.decisions, X[nested.rows[own]]
+    for k in np.unique(nested.units.own):
+        own = nested.units.own == k
+        machine = anew(model, y, model.fitted_.rows.train[~own], options)
+        made, out = nested.decisions, X[model.fitted_.rows.train[own]]
         assert_allclose(
             made.outputs[own],
             machine.decision_function(out) + machine.threshold_,
@@ -140,7 +145,7 @@ def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(option
         assert_array_equal(model.classes_[made.predicted[own]], machine.predict(out))
         assert_allclose(made.probabilities[own], machine.predict_proba(out), rtol=1e-5, atol=1e-7)
         f, weight = machine.decision_function(out), nested.held_out.sample_weight[own]
-        above = y[nested.rows[own]] == "yes"
+        above = y[model.fitted_.rows.train[own]] == "yes"
         pairs = np.outer(weight[above], weight[~above])
         right += (pairs * (f[above][:, None] > f[~above])).sum()
         total += pairs.sum()

@@ -375,12 +375,12 @@ def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_t
     nested, new = model.evaluate()._nested, RNG.normal(size=(4, 3))
     F = np.empty((len(new), *nested.held_out.y.shape))
     outputs = np.empty(nested.held_out.y.shape)
-    for number in np.unique(nested.folds):
-        fold = nested.folds == number
-        rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
+    for number in np.unique(nested.units.own):
+        fold = nested.units.own == number
+        rest = np.setdiff1d(np.flatnonzero(w), model.fitted_.rows.train[fold])
         own = None if groups is None else groups[rest]
         tuned = clone(model).fit(X[rest], TARGETS[target][rest], w[rest], own)
-        outputs[fold] = tuned.predict(X[nested.rows[fold]])
+        outputs[fold] = tuned.predict(X[model.fitted_.rows.train[fold]])
         F[:, fold] = tuned.predict(new)[:, None]
     assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
     expected = jackknife_plus(nested.held_out.residuals, F, 0.8)
@@ -394,15 +394,15 @@ def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(tar
     model = machine(target).fit(X, y, sample_weight=w, groups=groups)
     nested, classes = model.evaluate()._nested, np.unique(y)
     outputs, plain = (np.empty(nested.held_out.y.shape) for _ in range(2))
-    for number in np.unique(nested.folds):
-        fold = nested.folds == number
-        rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
+    for number in np.unique(nested.units.own):
+        fold = nested.units.own == number
+        rest = np.setdiff1d(np.flatnonzero(w), model.fitted_.rows.train[fold])
         shares = sum((y == c) * (w[y == c].sum() / w[rest][y[rest] == c].sum()) for c in classes)
         for found, weight in ((outputs, w * shares), (plain, w)):
             own = None if groups is None else groups[rest]
             tuned = clone(model)
             tuned.fit(X[rest], y[rest], sample_weight=weight[rest], groups=own)
-            found[fold] = tuned._outputs(X[nested.rows[fold]])
+            found[fold] = tuned._outputs(X[model.fitted_.rows.train[fold]])
     assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
     assert not np.allclose(outputs, plain, rtol=1e-3)
 
@@ -437,5 +437,5 @@ def test_groups_of_one_class_each_meet_in_folds():
     group = np.repeat(np.arange(8), 5)
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = machine("two classes").fit(X, group % 2, groups=group)
-    assert len(np.unique(model.evaluate()._nested.folds)) == 4
+    assert len(np.unique(model.evaluate()._nested.units.own)) == 4
     assert np.isfinite(model.evaluate()["roc_auc"])

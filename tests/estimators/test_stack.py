@@ -40,7 +40,7 @@ def machine(target, **options):
 
 def tuned_without(model, target, kernel, fold, weight, groups):
     """The machine of one kernel, tuned on the rows outside a fold, classes as heavy as in all."""
-    y, rest = TARGETS[target], model.evaluate(nested=False)._nested.folds != fold
+    y, rest = TARGETS[target], model.evaluate(nested=False)._nested.units.own != fold
     own = weight.copy()
     if target in ("two", "three"):
         for label in np.unique(y):
@@ -63,15 +63,15 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     model.fit(X, TARGETS[target], sample_weight=weight, groups=groups)
     nested, y = model.evaluate(nested=False)._nested, model.loo_.y
     if groups is not None:
-        assert all(len(set(nested.folds[groups == g])) == 1 for g in range(20))
+        assert all(len(set(nested.units.own[groups == g])) == 1 for g in range(20))
     outputs, new = np.empty((3, *y.shape)), {}
     for fold in range(5):
         for k, kernel in enumerate(KERNELS.values()):
             alone = tuned_without(model, target, kernel, fold, weight, groups)
-            outputs[k, nested.folds == fold] = alone._outputs(X[nested.folds == fold])
+            outputs[k, nested.units.own == fold] = alone._outputs(X[nested.units.own == fold])
             new[k, fold] = alone._outputs(X_NEW)
     for fold in range(5):
-        out = nested.folds == fold
+        out = nested.units.own == fold
         members = nested.models[fold]
         shares = [list(KERNELS).index(type(one.kernel).__name__.lower()) for one in members]
         expected = outputs[shares][:, out]
@@ -282,8 +282,8 @@ def test_three_folds_that_leave_too_few_groups_become_five():
 def test_the_whole_choice_is_repeated(three_folds):
     model = machine("numbers", candidates=["linear", "rbf"], combine="stack").fit(X, Y)
     nested = model.evaluate()._nested
-    assert len(np.unique(nested.folds)) == 5
-    rest = nested.folds != 3
+    assert len(np.unique(nested.units.own)) == 5
+    rest = nested.units.own != 3
     alone = machine("numbers", candidates=["linear", "rbf"], combine="stack")
     alone.fit(X[rest], Y[rest])
     assert_allclose(nested.held_out.outputs[~rest], alone.predict(X[~rest]), rtol=1e-6)
@@ -299,7 +299,7 @@ def test_evaluations_of_numbers_almost_without_noise_have_no_shortcuts(noise, th
     y = np.sin(6 * X[:, 0]) + X[:, 1] + noise * rng.normal(size=300)
     options = {"candidates": ["linear", "rbf"], "combine": "stack"}
     nested = machine("numbers", **options).fit(X, y).evaluate()._nested
-    rest = nested.folds != 3
+    rest = nested.units.own != 3
     alone = machine("numbers", **options).fit(X[rest], y[rest]).predict(X[~rest])
     assert nested.units.n_units == (10 if noise < 0.1 else 5)
     assert np.allclose(nested.held_out.outputs[~rest], alone, rtol=1e-6) == (noise < 0.1)

@@ -41,7 +41,7 @@ from looms import (
     TabularRegressor,
 )
 from looms.conformal import jackknife_minmax, jackknife_plus
-from looms.estimators._selecting import cost_on
+from looms.estimators._selection import cost_on
 from looms.fitted import _without_units
 from looms.folds import GapKFold
 from looms.model_files import load_model, save_model

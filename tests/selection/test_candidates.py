@@ -48,8 +48,8 @@ class Watcher:
         return sum(event[0] == "ends" for event in self.heard) == self.last
 
 
-def ber(loo):
-    return HeldOutLoss(balanced_error_rate(*loo))
+def ber(outputs):
+    return HeldOutLoss(balanced_error_rate(LABELS, outputs))
 
 
 @dataclass(frozen=True)
@@ -90,23 +90,28 @@ def test_every_kernel_under_every_criterion_in_order():
 
 def test_the_best_is_taken_with_its_machine():
     choice = chosen(["linear", "rbf"])
-    assert choice.best is min(choice.candidates, key=lambda c: c.loss)
-    assert type(choice.best.kernel) is RBF
-    assert balanced_error_rate(*choice.fit.loo) == choice.best.loss
-    assert choice.tuning.value == choice.best.value
-    assert np.exp2(choice.tuning.theta[-1]) == choice.best.mu
+    assert choice.candidates[choice.index] is min(choice.candidates, key=lambda c: c.loss)
+    assert type(choice.candidates[choice.index].kernel) is RBF
+    assert (
+        balanced_error_rate(*choice.fits[choice.index].loo) == choice.candidates[choice.index].loss
+    )
+    assert choice.tunings[choice.index].value == choice.candidates[choice.index].value
+    assert np.exp2(choice.tunings[choice.index].theta[-1]) == choice.candidates[choice.index].mu
 
 
 def test_of_equals_the_first_is_taken():
     choice = chosen(["linear", "rbf", "cubic"], loss_of=lambda loo: HeldOutLoss(0.25))
-    assert choice.best is choice.candidates[0]
+    assert choice.candidates[choice.index] is choice.candidates[0]
 
 
 def test_the_loss_comes_with_its_threshold():
-    choice = chosen(["linear", "rbf"], loss_of=lambda loo: HeldOutLoss(*loo.outputs[:2]))
+    choice = chosen(["linear", "rbf"], loss_of=lambda loo: HeldOutLoss(*loo[:2]))
     for candidate in choice.candidates:
         assert candidate.threshold != 0
-    assert (choice.best.loss, choice.best.threshold) == tuple(choice.fit.loo.outputs[:2])
+    assert (
+        choice.candidates[choice.index].loss,
+        choice.candidates[choice.index].threshold,
+    ) == tuple(choice.fits[choice.index].loo.outputs[:2])
 
 
 def test_a_failing_candidate_is_reported_and_not_taken():
@@ -116,7 +121,7 @@ def test_a_failing_candidate_is_reported_and_not_taken():
         assert failed.loss == np.inf
         assert failed.value == np.inf
         assert failed.n_failures == failed.n_evaluations > 0
-        assert type(choice.best.kernel) is Linear
+        assert type(choice.candidates[choice.index].kernel) is Linear
 
 
 def test_only_failing_candidates_are_an_error():

@@ -69,7 +69,7 @@ def test_it_is_the_choice_made_anew_without_each_fold(
     points = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
     assert_allclose(values, [point.value for point in points], rtol=1e-10)
     zeta = objective.sample_weight
-    held_out = choice.nested(np.arange(N), zeta, lambda *_: HeldOutLoss(0.0)).held_out.outputs
+    held_out = choice.nested(zeta, lambda *_: HeldOutLoss(0.0)).held_out.outputs
     assert [len(left_out) for left_out in choice.left_out].count(1) == units.n_units
     for r, left_out in list(enumerate(choice.left_out))[:: 1 if cv == "folds" else 2]:
         fold = np.flatnonzero(np.isin(units.number[0], left_out))
@@ -114,7 +114,7 @@ def test_candidates_that_cannot_be_evaluated_are_not_chosen():
     choice = Rounds(LABELS, objective.units, Classes(np.arange(2)))
     choice.evaluate(objective, np.array([-20.0]))
     with pytest.raises(ValueError, match="No candidate"):
-        choice.nested(np.arange(N), np.ones(N), lambda *_: HeldOutLoss(0.0))
+        choice.nested(np.ones(N), lambda *_: HeldOutLoss(0.0))
 
 
 @pytest.mark.parametrize(

@@ -409,7 +409,7 @@ class Predictions:
         targets, shares = outcome.coded(codes), np.eye(len(classes))[predicted]
         made = Decided(np.arange(len(codes)), targets, shares, self.probabilities)
         decisions = outcome.decisions([made], targets)
-        scores = outcome.scores(targets, targets[None], weight, groups, decisions)
+        scores = outcome.scores(targets, targets[None], weight, groups, (decisions, None))
         of_all = outcome.baselines(targets, weight)
         return scores, {name: of_all[name] for name in scores}
 

@@ -22,7 +22,6 @@ from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_SEARCH, PARAMETERS
 from looms.cli._options import Bounds, Column
 from looms.cli._output import catch_messages, refused, warning
 from looms.cli._prepare import Prepared
-from looms.estimators._model import check_parameters
 from looms.estimators._one_kernel import FULL_ROWS
 from looms.estimators._tabular import AUTO_KERNELS
 from looms.folds import GapKFold, fold_numbers, group_numbers
@@ -155,7 +154,7 @@ class ModelRequest:
             raise InputError(f"--candidates has {twice[0]} more than once: name it once")
         numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
         with refused(faults=(ValueError, TypeError)):
-            check_parameters(self.model(not numbers))
+            self.model(not numbers)._check_parameters()
 
     @property
     def folds(self) -> Any:

@@ -55,7 +55,7 @@ from looms.cli._scores import (
 )
 from looms.datasets._table import table_name
 from looms.estimators._metrics import judged, named_scorer, scorers_of
-from looms.estimators._model import keep_scores, scores_of
+from looms.estimators._model import scores_of
 from looms.fitted._certificate import Certificate
 from looms.model_files import save_model
 from looms.report._cautions import cautions_of_fit
@@ -309,7 +309,7 @@ def train(
             except ValueError as error:
                 why = str(error).partition(" evaluate(nested=False)")[0]  # which is what is done
                 warning(f"the scores are those of the fit, because it cannot be repeated: {why}")
-        keep_scores(model)
+        model._scored()
     vars(model).pop("_skl_callbacks", None)
     if prepared.blocks is not None:
         model.set_params(preprocess="auto")._set_columns(prepared.preprocessor)

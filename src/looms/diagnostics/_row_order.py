@@ -194,11 +194,10 @@ def _scores_within(fitted: Fitted, held_out: HeldOut, folds: AnyArray) -> dict[s
     The area under the ROC curve compares rows of one fold.
     """
     (y, outputs, weight), outcome = held_out, fitted.outcome
-    decisions = area = None
+    made = None
     if outcome.decides:
-        units = Units.of_numbers(folds)
-        decisions, area = decisions_within(outcome, held_out, units, fitted.rule)
-    scores = outcome.scores(y, outputs[None], weight, None, decisions, area)
+        made = decisions_within(outcome, held_out, Units.of_numbers(folds), fitted.rule)
+    scores = outcome.scores(y, outputs[None], weight, None, made)
     return {name: value for name, (value, _) in scores.items()}
 
 

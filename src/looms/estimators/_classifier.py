@@ -14,23 +14,11 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator, calibration_function
 from looms.conformal._jackknife import required_rank
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._callbacks import CallbackWatcher, with_callbacks
-from looms.estimators._encoding import (
-    check_threshold,
-    class_weights,
-    encoded,
-    is_positive_first,
-)
+from looms.estimators._encoding import check_threshold, class_weights, encoded, is_positive_first
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._model import Model, fits_or_stays, fitted_part
+from looms.estimators._model import Model, fitted_part
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
-from looms.estimators._targets import order_of
-from looms.estimators._warnings import (
-    warn_of_missed_precision,
-    warn_of_one_class,
-    warn_of_order,
-    warn_of_search,
-)
+from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class
 from looms.fitted._fitted import Fitted
 from looms.fitted._ordered import OrderedClasses
 from looms.fitted._outcome import Classes
@@ -56,16 +44,12 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
     calibration: str | None
     class_weight: Any
     pos_label: Any
-    classes_: AnyArray = fitted_part(lambda fitted: fitted.outcome.classes, "The classes, sorted.")
-    threshold_: float | Array = fitted_part(
-        lambda fitted: fitted.rule.threshold, "Threshold of the outputs."
-    )
+    classes_: AnyArray = fitted_part("outcome.classes", "The classes, sorted.")
+    threshold_: float | Array = fitted_part("rule.threshold", "Threshold of the outputs.")
     calibrator_: Calibrator | None = fitted_part(
-        lambda fitted: fitted.rule.calibrator, "Map from outputs to probabilities."
+        "rule.calibrator", "Map from outputs to probabilities."
     )
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    @fits_or_stays
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune the hyper-parameters that are not given, and fit the model.
 
@@ -98,21 +82,20 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
-        self._check_parameters()
-        warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
-        order = order_of(y)
-        X, y, weight = self._validated(X, y, sample_weight)
-        watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
-        self._set_fitted(self._fit_on(self._rows(X, y, weight, groups, order), watcher))
-        watcher.ends()
-        self._warn_of_fit()
+        self._fit(X, y, sample_weight, groups)
         return self
 
     def _rows(
         self, X: Any, y: AnyArray, weight: Array, groups: Any, order: AnyArray | None = None
     ) -> Rows:
         """Rows of a fit, with their classes; ValueError for unsuitable ones."""
-        classes, labels = self._encoded(y, weight)
+        classes, labels = encoded(y, weight)
+        if len(classes) > 2 and self.threshold != 0.5:
+            raise ValueError(
+                f"threshold={self.threshold!r} needs two classes, but y has {len(classes)}: with "
+                "more, the largest output decides. Use threshold=0.5, and class_weight='balanced' "
+                "if classes are unequal."
+            )
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         first, weighted = is_positive_first(self.pos_label, classes), self.class_weight is not None
         outcome: Classes | OrderedClasses
@@ -124,10 +107,9 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         return Rows(X, targets, weight, fit_weight, fit_weight, groups, outcome)
 
     def _warn_of_fit(self) -> None:
-        """Warnings of a search, of a precision that was not reached, and of one class for all."""
+        super()._warn_of_fit()
         fitted = self.fitted_
         outcome: Any = fitted.outcome
-        warn_of_search(fitted.selection, fitted.rows.targets)
         warn_of_missed_precision(self.threshold, fitted.loss)
         if self._tunes:
             warn_of_one_class(outcome, fitted.held_out, fitted.rule)
@@ -247,7 +229,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         check_is_fitted(self)
         self._check_coverage(confidence_level, class_conditional)
         models = self._models_without("predict_set")
-        X = self._checked_table(X) if models.tables else self._matrix(X)
+        X = self._matrix(X, prepare=not models.tables)
         return sets(models, X, confidence_level, class_conditional, self.fitted_.outcome)
 
     def _check_coverage(self, confidence_level: float, class_conditional: bool) -> None:
@@ -331,17 +313,6 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
             The logarithm of `predict_proba`; finite, since probabilities of zero count as 2.2e-308.
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
-
-    def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray]:
-        """Classes, and index of each label; ValueError if unsuitable."""
-        classes, labels = encoded(y, weight)
-        if len(classes) > 2 and self.threshold != 0.5:
-            raise ValueError(
-                f"threshold={self.threshold!r} needs two classes, but y has {len(classes)}: with "
-                "more, the largest output decides. Use threshold=0.5, and class_weight='balanced' "
-                "if classes are unequal."
-            )
-        return classes, labels
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -144,22 +144,20 @@ class EstimatorMember(Member):
         values = predicted(self.estimator, X, _VALUES[not likely])
         return self.outcome.outputs_of_estimator(values, self.estimator.classes_, likely)
 
-    def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
-        return self._refits(X, y, zeta)
-
-    def left_out_of_fit(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
-        known = zip(self.units or (), self.without, strict=True)
-        none = np.empty(0, dtype=np.intp)
-        kept = [(none, self.values), *((rows, one.values) for rows, one in known)]
-        return self._refits(X, y, zeta, kept)
-
-    def _refits(self, X: Any, y: Array, zeta: Array, known: Iterable[Any] = ()) -> Refits:
+    def left_out(
+        self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool, known: Iterable[Any] = ()
+    ) -> Refits:
         X, groups = rows_in_memory(X), self._groups_in(self.units)
 
         def without(rest: AnyArray) -> Callable[[Matrix], Array]:
             return self.trained(X[rest], y[rest], zeta[rest], take_rows(groups, rest)).values
 
         return Refits(without, X, targets_as_columns(y), zeta, known)
+
+    def left_out_of_fit(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
+        pairs, none = zip(self.units or (), self.without, strict=True), np.empty(0, dtype=np.intp)
+        kept = [(none, self.values), *((rows, one.values) for rows, one in pairs)]
+        return self.left_out(X, y, zeta, fit_intercept, kept)
 
     def _groups_in(self, units: Units | None) -> AnyArray | None:
         """Groups of rows that fits get, of the units of these rows."""
@@ -258,11 +256,7 @@ def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
 
 
 def estimator_problem(
-    estimator: Any,
-    rows: Rows,
-    X: Matrix | RowBlocks,
-    outer: Units | None,
-    **options: Any,
+    estimator: Any, rows: Rows, X: Matrix | RowBlocks, units: Units, outer: Units | None
 ) -> Problem:
     """An estimator as it is, on the rows of a fit; in the folds ``outer`` if they are given."""
     y = rows.own(rows.targets)
@@ -274,9 +268,8 @@ def estimator_problem(
         keeps_shares=outer is not None and rows.outcome.decides and rows.weighs,
         by_groups=rows.grouped,
     )
-    if outer is not None:
-        options["units"] = outer
-    problem = Problem(Given(estimator, "press", member), X, y, **options)
+    weights = rows.own(rows.fit_weight), rows.own(rows.selection_weight)
+    problem = Problem(Given(estimator, "press", member), X, y, *weights, True, outer or units)
     check_fit(estimator, unequal(problem.zeta), rows.own(rows.groups) if rows.grouped else None)
     return problem
 

@@ -8,100 +8,117 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from looms._typing import Array
-from looms.estimators._fit_routing import model_takes_weights
-from looms.estimators._folds import kernel_columns, nearly_noiseless, tuned_without
-from looms.estimators._selecting import chosen_in_rounds, repeats_in_closed_form
-from looms.estimators._selection import TunedInFolds
+from looms._memory import GRID, check_memory
+from looms.blocks import RowBlocks
+from looms.estimators._folds import nearly_noiseless, tested_rows, tuned_without
+from looms.estimators._one_kernel import LeastSquares, problem_of
+from looms.estimators._selection import compares_grids
 from looms.estimators._warnings import warn_of_time
 from looms.fitted._fitted import Fitted
-from looms.fitted._rows import OUTER_FOLDS, OUTER_FOLDS_OF_SEVERAL, Rows, rows_at
+from looms.fitted._rows import OUTER_FOLDS, OUTER_FOLDS_OF_SEVERAL, Rows
 from looms.held_out import HeldOut
-from looms.selection._nested import Nested
+from looms.kernels._samples import training_rows
+from looms.selection._nested import Nested, Rounds
 from looms.tables import TablePreprocessor
 from looms.units import Units
 
 #: Time of a fit without a fold of an evaluation, relative to that to all rows: 0.2 to 0.6.
 _TIME_OF_SEVERAL = 0.4
+#: Times of a grid that its choices without every row take.
+_ROUNDS = 4.0
 
 
 def chosen_anew(estimator: Any) -> Nested:
-    """Predictions by models that were chosen without the rows; ValueError if too few.
+    """Predictions by models that were chosen without the rows.
 
     In closed form for points of a grid, otherwise by models tuned anew in folds; with the columns
     and a transform of the target prepared anew, if there are any.
-    """
-    fitted: Fitted = estimator.fitted_
-    recipe = fitted.recipe
-    if fitted.columns is not None or not fitted.outcome.plain:
-        return _tables_anew(estimator, fitted)
-    rows = replace(fitted.rows, X=fitted.X, weighs=model_takes_weights(recipe))
-    if repeats_in_closed_form(recipe, fitted):
-        return chosen_in_rounds(recipe, fitted, rows)
-    outer, models = _tuned_in_outer_folds(estimator, recipe, fitted, rows)
-    rules = [model.rule for model in models] if rows.outcome.decides else None
-    tuned = TunedInFolds.of(models, outer, rows)
-    return tuned.nested(rows, rows.own(rows.targets), rules, whole=True)
-
-
-def _tables_anew(estimator: Any, fitted: Fitted) -> Nested:
-    """By models that are fitted anew without each fold, their columns prepared anew."""
-    recipe = clone(fitted.recipe)
-    if fitted.table is None:
-        raise ValueError(
-            "Nested evaluation repeats the fit, but a pickled or saved model does not hold the "
-            "training rows: call evaluate() before saving, or use evaluate(nested=False)."
-        )
-    if isinstance(fitted.columns, TablePreprocessor):  # cells decide on it one by one
-        kinds = fitted.columns.kinds_
-        recipe.set_params(preprocess=clone(fitted.columns).set_params(kinds=kinds))
-    rows = replace(fitted.rows, X=fitted.table)
-    outer, models = _tuned_in_outer_folds(estimator, recipe, fitted, rows)
-    train, y, outcome = rows.train, rows.y, rows.outcome
-    of_fit = fitted.held_out_predicted
-    predicted = np.empty((len(train), *of_fit.y.shape[1:]))
-    residuals: Array | None = None if outcome.decides else np.empty(predicted.shape)
-    for model, tested, left in zip(models, outer.tested_by, outer, strict=True):
-        table = kernel_columns(model, rows_at(rows.X, train[tested]), np.delete(train, left))
-        outputs = model.outputs_of_table(table)
-        predicted[tested] = model.predicted(outcome.tied(outputs, model.tie))
-        if residuals is not None:
-            residuals[tested] = model.outcome.residuals(y[train[tested]], outputs)
-    held_out = HeldOut(rows.own(of_fit.y), predicted, rows.own(rows.weight))
-    rules = [model.rule for model in models] if outcome.decides else None
-    tie = max(model.tie for model in (fitted, *models))
-    return Nested.of_folds(
-        train, outer, held_out, outcome, rules, models, tie, own_residuals=residuals
-    )
-
-
-def _tuned_in_outer_folds(
-    estimator: Any, model: Any, fitted: Fitted, rows: Rows
-) -> tuple[Units, list[Fitted]]:
-    """Outer folds of an evaluation, and a model tuned anew without each of them.
-
-    Parameters
-    ----------
-    estimator : that is evaluated.
-    model : from `unfitted`.
-    fitted : model of the ``rows``.
 
     Raises
     ------
     ValueError
-        If the folds cannot be made, or no model can be tuned without one; with advice.
+        If the selection cannot be repeated, folds cannot be made, or no model can be tuned without
+        one; with advice.
     """
-    folds = model.cv, fitted.units_of_fit
+    fitted: Fitted = estimator.fitted_
+    recipe = fitted.recipe
+    if fitted.tuned_before:
+        raise ValueError(
+            "The hyper-parameters were tuned before rows were removed or added, and that "
+            "tuning cannot be repeated: fit the self-tuning model anew to these rows, or "
+            "use evaluate(nested=False), whose scores are optimistic."
+        )
+    if recipe is None:
+        raise ValueError(
+            "cv was an iterator of folds, and the fit has used it up: give a list, or use "
+            "evaluate(nested=False)."
+        )
+    of_tables = fitted.columns is not None or not fitted.outcome.plain
+    if of_tables and fitted.table is None:
+        raise ValueError(
+            "Nested evaluation repeats the fit, but a pickled or saved model does not hold the "
+            "training rows: call evaluate() before saving, or use evaluate(nested=False)."
+        )
+    rows = replace(fitted.rows, X=fitted.table if of_tables else fitted.X)
+    if not of_tables and _repeats_in_closed_form(recipe, fitted):
+        return _chosen_in_rounds(recipe, fitted, rows)
+    if isinstance(fitted.columns, TablePreprocessor):  # cells decide on it one by one
+        kinds = fitted.columns.kinds_
+        recipe = clone(recipe).set_params(preprocess=clone(fitted.columns).set_params(kinds=kinds))
     try:
-        outer, rows = evaluation_folds(model.cv, fitted, rows)
+        outer, rows = evaluation_folds(recipe.cv, fitted, rows)
         share = _TIME_OF_SEVERAL if len(fitted.candidates) > 1 else 1.0
         warn_of_time(outer.n_units * share * fitted.seconds, estimator.n_jobs)
-        (models,) = tuned_without(estimator, [model], outer, rows, *folds, estimator.n_jobs)
+        folds = outer, rows, recipe.cv, fitted.units_of_fit
+        (models,) = tuned_without(estimator, [recipe], *folds, estimator.n_jobs)
     except ValueError as error:
         raise ValueError(
             f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
         ) from error
-    return outer, models
+    outcome, y = rows.outcome, rows.own(fitted.held_out_predicted.y)
+    predicted, kept = np.empty(y.shape), list[Any]()
+    residuals = None if outcome.plain else np.empty(y.shape)
+    for model, tested, rest, X in tested_rows(models, outer, rows):
+        outputs = model.outputs_of_table(X) if of_tables else model.outputs(X)
+        predicted[tested] = model.predicted(outcome.tied(outputs, model.tie))
+        if residuals is not None:
+            of_fold: Any = model.outcome
+            residuals[tested] = of_fold.function.forward(y[tested]) - outputs
+        members = (member.among(rest, len(y)) for member in model.members)
+        kept.append(model if of_tables else tuple(members))
+    return Nested.of_folds(
+        outer,
+        HeldOut(y, predicted, rows.own(rows.weight)),
+        outcome,
+        [model.rule for model in models] if outcome.decides else None,
+        kept,
+        max(model.tie for model in (models if not of_tables else [fitted, *models])),
+        own_residuals=residuals,
+    )
+
+
+def _repeats_in_closed_form(recipe: Any, fitted: Fitted) -> bool:
+    """True if a fitted model repeats its choice in closed form: a grid on all rows."""
+    if recipe._stacks or isinstance(fitted.rows.X, RowBlocks | None):
+        return False
+    kernels, leading = recipe._kernel_candidates, fitted.leading
+    only = len(kernels) == len(recipe._candidates) and compares_grids(kernels)
+    whole = leading is not None and leading.landmarks is None
+    return only and whole and Rounds.can_take(fitted.units_of_fit)
+
+
+def _chosen_in_rounds(recipe: Any, fitted: Fitted, rows: Rows) -> Nested:
+    """Choices among the points of a grid without every unit, from one factorization each."""
+    units = fitted.units_of_fit
+    X, y = training_rows(rows.X, rows.train, fitted.pairwise), rows.own(rows.targets)
+    check_memory(len(rows.train), GRID)
+    warn_of_time(_ROUNDS * fitted.seconds, n_jobs=1)
+    rounds = Rounds(y, units, rows.outcome)
+    for one in recipe._candidates_for(X):
+        problem = problem_of(one, rows, X, units, recipe.fit_intercept)
+        assert isinstance(problem.candidate, LeastSquares)  # which alone has grids
+        rounds.scan(problem.candidate.objective(problem))
+    return rounds.nested(rows.own(rows.weight), rows.loss)
 
 
 def evaluation_folds(cv: Any, fitted: Fitted, rows: Rows) -> tuple[Units, Rows]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,16 +19,14 @@ from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.blocks import rows_in_memory
 from looms.estimators._callbacks import say, tell
+from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._fit_routing import model_takes_weights
 from looms.estimators._warnings import kept_warnings
 from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Outcome
-from looms.fitted._rows import (
-    Rows,
-    few_choice_folds,
-    rows_at,
-)
+from looms.fitted._rows import Rows, few_choice_folds, rows_at
 from looms.folds import is_number_of_folds
+from looms.lssvm.fit import Fit, Member
 from looms.selection._nested import Nested
 from looms.units import Units
 
@@ -81,13 +80,13 @@ def tuned_without(
     stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(n_folds))]
 
     config = get_config()  # here, for joblib makes the tasks in other threads
-    X, y, _, groups = rows.data
+    y, groups = rows.outcome.passed(rows.y), rows.groups if rows.grouped else None
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_model_without)(
             config,
-            model._holding_out(units.among(rest)) if made_for_rows else model,
+            clone(model).set_params(cv=units.among(rest).codes) if made_for_rows else model,
             rows.train[rest],
-            (X, y, _weight_without(model, rows, rows.train[rest]), groups),
+            (rows.X, y, _weight_without(model, rows, rows.train[rest]), groups),
         )
         for model in models
         for rest in stay
@@ -146,25 +145,80 @@ def _model_without(
     return replace(fitted, table=None, recipe=None)
 
 
-def kernel_columns(model: Fitted, X: Any, rest: AnyArray) -> Any:
-    """Samples as a model of the rows ``rest`` takes them: kernel values at these columns."""
-    return X[:, rest] if model.pairwise else X
+def tested_rows(
+    models: Sequence[Fitted], outer: Units, rows: Rows
+) -> Iterator[tuple[Fitted, AnyArray, AnyArray, Any]]:
+    """For each model without an outer unit, places of the rows tested, and of those it has.
+
+    And the rows tested, as it takes them: kernel values at columns that it has.
+    """
+    every = np.arange(len(rows.train))
+    for model, tested, left in zip(models, outer.tested_by, outer, strict=True):
+        rest, X = np.delete(every, left), rows_in_memory(rows_at(rows.X, rows.train[tested]))
+        yield model, tested, rest, X[:, rows.train[rest]] if model.pairwise else X
 
 
-def predicted_without(
-    models: Sequence[Fitted],
-    outer: Units,
-    rows: Rows,
-    outputs: Callable[[Fitted, Any], Array],
-) -> Array:
-    """Outputs of the m rows that take part, each by the model tuned without its unit."""
-    parts, train = outer.tested_by, rows.train
+@dataclass(frozen=True, eq=False)
+class WithoutFold:
+    """A model that was tuned without a fold. Ties of outputs for labels are equal.
 
-    def some(places: AnyArray) -> Any:
-        return rows_in_memory(rows_at(rows.X, places))
+    Attributes
+    ----------
+    members : with coefficients of all m rows that take part.
+    outputs : (s,) or (s, t) of the rows of the fold.
+    others : held-out outputs of the other rows, which set its rule: those of the other folds'
+        models may be on another scale, a hundred times as large. Of an estimator they are those of
+        the models without the other folds.
+    tie : as of `Fit`.
+    """
 
-    values = [
-        outputs(model, kernel_columns(model, some(train[out]), np.delete(train, left)))
-        for model, out, left in zip(models, parts, outer, strict=True)
-    ]
-    return np.concatenate(values)[np.argsort(np.concatenate(parts))]
+    members: tuple[Member, ...]
+    outputs: Array
+    others: Array
+    tie: float
+
+    @classmethod
+    def of_models(cls, models: Sequence[Fitted], outer: Units, rows: Rows) -> list[Self]:
+        """From models in the order of the folds."""
+        tied, m = rows.outcome.tied, len(rows.train)
+        return [
+            cls(
+                tuple(member.among(rest, m) for member in model.members),
+                *(tied(model.outputs(X), model.tie), tied(model.held_out.outputs, model.tie)),
+                model.tie,
+            )
+            for model, _, rest, X in tested_rows(models, outer, rows)
+        ]
+
+    @classmethod
+    def of_estimator(cls, fit: Fit, outer: Units) -> list[Self]:
+        """From the fit of an estimator in these folds, without each of which it was refitted.
+
+        Held-out outputs of the rows outside a fold are taken from the models without the other
+        folds, which were fitted to the rows of that fold; refits without every two folds would be
+        three times as many.
+        """
+        assert isinstance(fit.member, EstimatorMember)
+        f, stays = fit.mean_held_out.outputs, outer.stays(np.arange(outer.n_units))
+        folds = zip(fit.member.without, outer.tested_by, stays, strict=True)
+        return [
+            cls((replace(one, held_out=f[stay]),), f[tested], f[stay], fit.tie)
+            for one, tested, stay in folds
+        ]
+
+    @classmethod
+    def stacked(cls, models: Sequence[WithoutFold], weights: Array) -> Self:
+        """A stack of models without the same fold."""
+        pairs = list(zip(weights, models, strict=True))
+        return cls(
+            tuple(each.weighing(w * each.weight) for w, one in pairs if w for each in one.members),
+            reduce(np.add, (w * one.outputs for w, one in pairs)),
+            reduce(np.add, (w * one.others for w, one in pairs)),
+            max(one.tie for one in models),
+        )
+
+    @staticmethod
+    def outputs_of(models: Sequence[WithoutFold], outer: Units) -> Array:
+        """Output of each row by the model without its fold, (m,) or (m, t)."""
+        outputs = np.concatenate([one.outputs for one in models])
+        return np.asarray(outputs[np.argsort(np.concatenate(outer.tested_by))])

@@ -31,13 +31,12 @@ from looms.estimators._targets import check_numbers, plain_targets
 from looms.estimators._warnings import warn_of_order
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import OUTER_FOLDS, outer_folds, rows_at
-from looms.fitted._without_units import INTERVALS, FoldModels, intervals
+from looms.fitted._without_units import FoldModels, intervals
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Function
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import largest_of
-from looms.lssvm.left_out import LeftOut
 from looms.scores import WithoutUnits
 from looms.units import Units
 
@@ -269,17 +268,16 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             the method is unknown.
         """
         check_is_fitted(self)
-        check_known(method, "method", INTERVALS)
+        check_known(method, "method", ("plus", "minmax"))
         n, residuals = len(self.held_out_.y), self.held_out_.residuals
         required_rank(confidence_level, n)  # an error before any work
         if not _num_samples(X):
             return np.empty((0, *residuals.shape[1:], 2))
         self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
-        weight = self.held_out_.sample_weight
         if self._closed is None:
             columns = targets_as_columns(self.held_out_.y)
             outputs = [partial(predicted, one) for one in self.estimators_ or ()]
-            left_out: LeftOut = FoldModels(outputs, columns, weight)
+            left_out: Any = FoldModels(outputs, columns)
             tie = rounding(n)
         else:
             X = self._closed._matrix(X)
@@ -304,8 +302,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         if self.cv is None and refitted:
             own = groups[train]
             seed = check_random_state(self.random_state).randint(2**31 - 1)
-            folds = outer_folds(None, y[train], own, False, seed, OUTER_FOLDS)
-            return Units.partition(folds, own)
+            return outer_folds(None, y[train], own, False, seed, OUTER_FOLDS)
         units = Units.of(self.cv, y, groups, rows=train)
         if len(units.passes) > 1:
             raise ValueError(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import wraps
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_n_features, _num_samples, check_is_fitted, validate_data
 
 from looms._checks import check_count, check_flag
 from looms._threads import blas_threads
@@ -23,32 +22,22 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._base import checked_sample_weight, validated
-from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
+from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
 from looms.estimators._evaluation import chosen_anew
 from looms.estimators._folds import unfitted
 from looms.estimators._metrics import judged, scorers_of
-from looms.estimators._one_kernel import (
-    candidate_of,
-    check_candidate,
-    criterion_weight,
-    has_kernel,
-)
-from looms.estimators._selecting import selected
-from looms.estimators._selection import Selection
+from looms.estimators._one_kernel import check_candidate, has_kernel
+from looms.estimators._selection import selected
+from looms.estimators._targets import order_of
 from looms.estimators._warnings import (
     warn_of_duplicates,
     warn_of_missed_precision,
     warn_of_order,
+    warn_of_search,
 )
-from looms.fitted._certificate import Certificate, certified
-from looms.fitted._changes import (
-    add_rows,
-    certified_change,
-    checked_rows,
-    class_weight,
-    remove_rows,
-)
-from looms.fitted._fitted import SAMPLES, Fitted, Selected
+from looms.fitted._certificate import Certificate, certified, certified_change
+from looms.fitted._changes import add_rows, checked_rows, class_weight, remove_rows
+from looms.fitted._fitted import SAMPLES, Fitted
 from looms.fitted._rows import Rows
 from looms.fitted._scores import held_out_scores, scored
 from looms.fitted._without_units import models_at_hand, models_without
@@ -59,67 +48,50 @@ from looms.kernels._samples import as_matrix, check_scale
 from looms.lssvm.fit import Member
 from looms.lssvm.left_out import LeftOut
 from looms.scores import Scores, WithoutUnits
-from looms.selection._candidates import Candidate
+from looms.selection._candidates import Candidate, Choice
 from looms.selection._tuning import Tuning
 from looms.units import Units
 
+#: Why a model may be without a part of its ``fitted_``.
+_LACKING = {
+    "selection": (
+        "no {}, since nothing was selected: its values were given, or rows were removed or added "
+        "after the fit."
+    ),
+    "leading": "no kernel model.",
+}
 
-def fitted_part(read: Callable[[Fitted], Any], doc: str) -> Any:
-    """Property of a model: a part of its ``fitted_``; NotFittedError before the fit."""
 
-    def value(model: Model) -> Any:
+class _Part(property):
+    """A part of the ``fitted_`` of a model, by its path; NotFittedError before the fit.
+
+    AttributeError if the model is without what the part is of.
+    """
+
+    def __init__(self, path: str, doc: str) -> None:
+        super().__init__(self._value)
+        self.__doc__ = doc
+        self._of, _, self._name_there = path.rpartition(".")
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def _value(self, model: Model) -> Any:
         check_is_fitted(model)
-        return read(model.fitted_)
-
-    return property(value, doc=doc)
-
-
-def selection_part(name: str, read: Callable[[Selected], Any], doc: str) -> Any:
-    """The same of a selection; AttributeError that says the ``name`` if there was none."""
-
-    def value(model: Model) -> Any:
-        check_is_fitted(model)
-        if model.fitted_.selection is None:
-            raise AttributeError(
-                f"This {type(model).__name__} has no {name}, since nothing was selected: its "
-                "values were given, or rows were removed or added after the fit."
-            )
-        return read(model.fitted_.selection)
-
-    return property(value, doc=doc)
+        of = getattr(model.fitted_, self._of) if self._of else model.fitted_
+        if of is None:
+            why = _LACKING[self._of].format(self._name)
+            raise AttributeError(f"This {type(model).__name__} has {why}")
+        return getattr(of, self._name_there)
 
 
-def leading_part(name: str, doc: str) -> Any:
-    """The same, of the kernel model with the largest weight; AttributeError without one."""
-
-    def value(model: Model) -> Any:
-        check_is_fitted(model)
-        if model.fitted_.leading is None:
-            raise AttributeError(f"This {type(model).__name__} has no kernel model.")
-        return getattr(model.fitted_.leading, name)
-
-    return property(value, doc=doc)
+def fitted_part(path: str, doc: str) -> Any:
+    """Property of a model with a part of its ``fitted_``."""
+    return _Part(path, doc)
 
 
-_NAMES = "n_features_in_", "feature_names_in_", "_target"
-
-
-def fits_or_stays(fit: Any) -> Any:
-    """A method `fit` that leaves a model as it was if it fails, with the names of its features."""
-
-    @wraps(fit)
-    def fitted(model: Model, *arguments: Any, **options: Any) -> Any:
-        before = {name: vars(model)[name] for name in (*_NAMES, "fitted_") if name in vars(model)}
-        try:
-            return fit(model, *arguments, **options)
-        except BaseException:
-            if vars(model).get("fitted_") is before.get("fitted_"):
-                for name in _NAMES:
-                    model.__dict__.pop(name, None)
-                model.__dict__.update(before)
-            raise
-
-    return fitted
+#: What a fit that fails puts back.
+_OF_FIT = "n_features_in_", "feature_names_in_", "_target", "fitted_"
 
 
 class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -144,59 +116,46 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _scores: dict[str, Scores]
     #: Name of the target of the fit, if it had one.
     _target: str | None = None
+    #: True if the columns of a table are prepared.
+    _prepares = False
+    #: True if several candidates are stacked, by the outputs of the fit if without folds.
+    _stacks = False
     #: Parameters of this model on a matrix, and on the targets that are fitted.
     _as_given: ClassVar[dict[str, Any]] = {}
 
     members_: tuple[Member, ...] = fitted_part(
-        lambda fitted: fitted.members,
+        "members",
         "Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``.",
     )
-    units_: Units = fitted_part(lambda fitted: fitted.units, "Rows that were held out together.")
+    units_: Units = fitted_part("units", "Rows that were held out together.")
     choice_units_: Units | None = fitted_part(
-        lambda fitted: fitted.choice_units,
+        "choice_units",
         "Folds without which candidates were tuned anew, to be compared; None if by ``units_``.",
     )
-    loo_: HeldOut = fitted_part(lambda fitted: fitted.loo_predicted, "Leave-one-out outputs.")
-    held_out_: HeldOut = fitted_part(
-        lambda fitted: fitted.held_out_predicted, "Outputs of models without each unit."
-    )
-    fit_weight_: Array = fitted_part(
-        lambda fitted: fitted.rows.fit_weight, "Weights of the rows in the fit."
-    )
+    loo_: HeldOut = fitted_part("loo_predicted", "Leave-one-out outputs.")
+    held_out_: HeldOut = fitted_part("held_out_predicted", "Outputs of models without each unit.")
+    fit_weight_: Array = fitted_part("rows.fit_weight", "Weights of the rows in the fit.")
     selection_weight_: Array = fitted_part(
-        lambda fitted: fitted.rows.selection_weight, "Weights of the rows in the criterion."
+        "rows.selection_weight", "Weights of the rows in the criterion."
     )
-    fit_intercept_: bool = fitted_part(
-        lambda fitted: fitted.fit_intercept, "True if it was fitted with an intercept."
-    )
+    fit_intercept_: bool = fitted_part("fit_intercept", "True if it was fitted with an intercept.")
     candidate_weights_: Array | None = fitted_part(
-        lambda fitted: fitted.candidate_weights,
-        "Weights of the candidates in a stack; None if none was made.",
+        "candidate_weights", "Weights of the candidates in a stack; None if none was made."
     )
-    candidates_: list[Candidate] = selection_part(
-        "candidates_",
-        lambda selection: selection.candidates,
-        "All candidates in the order in which they were tried.",
+    candidates_: list[Candidate] = fitted_part(
+        "selection.candidates", "All candidates in the order in which they were tried."
     )
-    cv_results_: dict[str, Any] = selection_part(
-        "cv_results_", lambda selection: selection.cv_results, "Table of the candidates."
+    cv_results_: dict[str, Any] = fitted_part("selection.cv_results", "Table of the candidates.")
+    best_index_: int = fitted_part(
+        "selection.index", "Candidate that was selected, or has the largest weight."
     )
-    best_index_: int = selection_part(
-        "best_index_",
-        lambda selection: selection.index,
-        "Candidate that was selected, or has the largest weight.",
-    )
-    selection_: Tuning = selection_part(
-        "selection_", lambda selection: selection.tuning, "Record of the search."
-    )
-    n_iter_: int = selection_part(
-        "n_iter_", lambda selection: selection.n_iter, "Iterations of the last search, at least 1."
-    )
-    kernel_: Kernel = leading_part("kernel", "The kernel with its values.")
-    mu_: float = leading_part("mu", "The regularization.")
-    dual_coef_: Array = leading_part("dual_coef", "Coefficients of the kernel expansion.")
-    intercept_: Any = leading_part("intercept", "The intercept.")
-    landmarks_: Matrix | None = leading_part("landmarks", "Landmarks; None without.")
+    selection_: Tuning = fitted_part("selection.tuning", "Record of the search.")
+    n_iter_: int = fitted_part("selection.n_iter", "Iterations of the last search, at least 1.")
+    kernel_: Kernel = fitted_part("leading.kernel", "The kernel with its values.")
+    mu_: float = fitted_part("leading.mu", "The regularization.")
+    dual_coef_: Array = fitted_part("leading.dual_coef", "Coefficients of the kernel expansion.")
+    intercept_: Any = fitted_part("leading.intercept", "The intercept.")
+    landmarks_: Matrix | None = fitted_part("leading.landmarks", "Landmarks; None without.")
 
     @property
     def X_fit_(self) -> Matrix | None:
@@ -208,15 +167,15 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def coef_(self) -> Array:
         """Feature weights of a linear model; AttributeError for other models, and for stacks."""
-        kernel, leading = self.kernel_, self.fitted_.leading
+        kernel = self.kernel_
+        leading: Any = self.fitted_.leading
         if len(self.fitted_.members) > 1:
             raise AttributeError(
                 f"coef_ is of one linear model, and this one has {len(self.fitted_.members)} "
                 "members: see members_, or looms.report.RelevanceDisplay."
             )
-        assert leading is not None
         if leading.coef is not None:
-            return leading.coef
+            return np.asarray(leading.coef)
         coef = kernel.feature_weights(Samples(leading.basis(self.X_fit_)), leading.dual_coef)
         if coef is None:
             raise AttributeError(
@@ -234,7 +193,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = any(
             (isinstance(kernel, str) and kernel == "precomputed")
             or getattr(kernel, "pairwise", False)
-            for kernel in self._given_kernels
+            for kernel in (one.kernel for one in self._kernel_candidates)
         )
         return tags
 
@@ -306,13 +265,13 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         scorers = scorers_of(scoring, self, rows.y, rows.weight)
         with blas_threads(len(rows.weight)):
             again = nested and self.fitted_.tuned
-            scores = self._scores_nested() if again else self._scores_of_fit()
+            scores = self._scored(again)
             if scores._without is None and self.fitted_.has_rows:
                 models = None if again else models_without(self.fitted_, None)
                 if models is None or scores._nested is not None:
                     models = models_without(self.fitted_, scores._nested)
                 scores = replace(scores, _without=models)
-                self._keep("nested" if again else "fit", scores)
+                self._scores = self._scores | {"nested" if again else "fit": scores}
         return judged(scores, scorers, self.fitted_.outcome)
 
     def report(
@@ -378,61 +337,40 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         metadata = {} if self._target is None else {"target": self._target}
         save_model(path, self, metadata, trusted=trusted)
 
-    def _scores_nested(self) -> Scores:
-        """Scores of choices that are repeated without each fold; those of before, if any."""
-        if "nested" not in self._scores:
-            if self.fitted_.tuned_before:
-                raise ValueError(
-                    "The hyper-parameters were tuned before rows were removed or added, and that "
-                    "tuning cannot be repeated: fit the self-tuning model anew to these rows, or "
-                    "use evaluate(nested=False), whose scores are optimistic."
-                )
-            if self.fitted_.recipe is None:
-                raise ValueError(
-                    "cv was an iterator of folds, and the fit has used it up: give a list, or use "
-                    "evaluate(nested=False)."
-                )
-            self._keep("nested", scored(self.fitted_, chosen_anew(self)))
-        return self._scores["nested"]
+    def _scored(self, nested: bool = False) -> Scores:
+        """Scores of choices that are repeated without each fold, or of the fit; those of before, if
+        any."""
+        name = "nested" if nested else "fit"
+        if name not in self._scores:
+            fitted = self.fitted_
+            made = scored(fitted, chosen_anew(self)) if nested else held_out_scores(fitted)
+            self._scores = self._scores | {name: made}  # copies of this model keep theirs
+        return self._scores[name]
 
-    def _keep(self, name: str, scores: Scores) -> None:
-        """Keep scores; copies of this model keep theirs."""
-        self._scores = self._scores | {name: scores}
+    def _models_without(self, method: str, of_fit: bool = False) -> WithoutUnits:
+        """Models without each unit that `evaluate` scored, nested if it was; ``method`` asks.
 
-    def _scores_of_fit(self) -> Scores:
-        """Scores of the held-out predictions of the fit; those of before, if any."""
-        if "fit" not in self._scores:
-            self._keep("fit", held_out_scores(self.fitted_))
-        return self._scores["fit"]
-
-    def _models_without(self, method: str) -> WithoutUnits:
-        """Models without each unit that `evaluate` scored, nested if it was; ``method`` asks."""
-        self._check_evaluated(method)
-        nested = "nested" in self._scores
-        scores = self._scores["nested" if nested else "fit"]
-        models = scores._without or models_at_hand(self.fitted_, scores._nested)
-        return models or self._lost("evaluate()" if nested else "evaluate(nested=False)")
-
-    def _models_of_fit(self, method: str) -> WithoutUnits:
-        """Models of the fit without each row, in closed form; ``method`` asks for them."""
-        self._check_evaluated(method)
-        models = models_at_hand(self.fitted_, None)
-        if models is None and "fit" not in self._scores:
-            raise NotFittedError(
-                "method='scaled' takes the models of the fit without each row, which "
-                "evaluate(nested=False) makes: call that too."
-            )
-        return models or self._lost("evaluate(nested=False)")
-
-    def _check_evaluated(self, method: str) -> None:
-        """NotFittedError before `evaluate`, whose models a method needs."""
+        With ``of_fit`` those of the fit without each row, in closed form.
+        """
         if not self._scores:
             raise NotFittedError(
                 f"{method} uses the models of evaluate(): call that first, or "
                 "evaluate(nested=False)."
             )
-
-    def _lost(self, again: str) -> WithoutUnits:
+        nested = "nested" in self._scores and not of_fit
+        scores = self._scores.get("nested" if nested else "fit")
+        if of_fit or scores is None:
+            models = models_at_hand(self.fitted_, None)
+        else:
+            models = scores._without or models_at_hand(self.fitted_, scores._nested)
+        if models is not None:
+            return models
+        again = "evaluate()" if nested else "evaluate(nested=False)"
+        if scores is None:
+            raise NotFittedError(
+                "method='scaled' takes the models of the fit without each row, which "
+                f"{again} makes: call that too."
+            )
         self.fitted_.X  # noqa: B018 (an error without the rows)
         raise NotFittedError(
             f"The models without each row, n² numbers, are not at hand: call {again} to make "
@@ -440,30 +378,66 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             "scores stay the same."
         )
 
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+        """All that `fit` does. If it fails, the model and the names of its features stay."""
+        before = {name: vars(self)[name] for name in _OF_FIT if name in vars(self)}
+        try:
+            began, table = time.perf_counter(), self._readable(X)
+            columns, X, y, given, groups = self._prepared(table, y, sample_weight, groups)
+            order = order_of(y)
+            X, y, weight = self._validated(X, y, given)
+            watcher = CallbackWatcher(self, X, y, None if given is None else weight)
+            fitted = self._fit_on(self._rows(X, y, weight, groups, order), watcher)
+            fitted = replace(fitted, seconds=time.perf_counter() - began)
+            self._set_fit(fitted, columns, table)
+            watcher.ends()
+            self._warn_of_fit()
+        except BaseException:
+            if vars(self).get("fitted_") is before.get("fitted_"):
+                for name in _OF_FIT:
+                    self.__dict__.pop(name, None)
+                self.__dict__.update(before)
+            raise
+
+    def _prepared(
+        self, table: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[Any, Any, Any, Any, Any]:
+        """What prepares the columns, None for nothing; rows, targets, weights and groups."""
+        self._check_parameters()
+        warn_of_order(self.cv, X=table, y=y, sample_weight=sample_weight, groups=groups)
+        return None, table, y, sample_weight, groups
+
+    @abstractmethod
+    def _rows(
+        self, X: Any, y: AnyArray, weight: Array, groups: Any, order: AnyArray | None = None
+    ) -> Rows:
+        """Rows of a fit with their outcome; ``order`` is of ordered classes."""
+
+    def _set_fit(self, fitted: Fitted, columns: Any, table: Any) -> None:
+        """Keep a fitted model, what prepares its columns, and the table of its fit."""
+        self._set_fitted(fitted)
+
+    def _warn_of_fit(self) -> None:
+        """Warnings of what a fit has found."""
+        warn_of_search(self.fitted_.selection, self.fitted_.rows.targets)
+
     def _set_fitted(self, fitted: Fitted) -> None:
         """Keep a fitted model, and nothing of one before."""
         self.__dict__.pop("certificate_", None)
         self._scores = {}
         self.fitted_ = fitted
 
-    def _matrix(self, X: Any) -> Matrix | RowBlocks:
-        """Rows as the members take them."""
+    def _matrix(self, X: Any, prepare: bool = True) -> Any:
+        """Rows as the members take them; without ``prepare`` as models of tables do."""
         check_is_fitted(self)
         if isinstance(X, RowBlocks):
-            if X.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input."
-                )
+            _check_n_features(self, X, reset=False)
             return X
         return as_matrix(validate_data(self, X, reset=False, **SAMPLES))
 
     def _readable(self, X: Any) -> Any:
         """Rows in a form whose columns can be read."""
-        return X
-
-    def _checked_table(self, X: Any) -> Any:
-        """Rows as models of tables take them."""
         return X
 
     def _prepared_model(self) -> Self:
@@ -620,14 +594,24 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         together = np.concatenate([fitted.rows.weight, weight])
         weights = checked_sample_weight(together, len(together))
         check_scale(X)
-        changed = add_rows(fitted, X, targets, numbers, weight, weights)
+        changed = add_rows(fitted, X, targets, numbers, weights)
         if fitted.tuned:
             warn_of_duplicates(changed.X[weights > 0])
         return self._changed(changed, [], certify)
 
     def _changed(self, fitted: Fitted, gone: Any, certify: bool) -> Self:
         """This model with another fit, without some features, as an estimator with its values."""
-        model: Self = clone(self).set_params(**self._values_of(fitted))
+        member, known = fitted.kernel_members[0], self.get_params(deep=False)
+        values = {
+            "kernel": member.kernel,
+            "mu": member.mu,
+            "fit_intercept": fitted.fit_intercept,
+            "cv": None,
+            "class_weight": class_weight(fitted),
+            **fitted.outcome.parameters,
+        }
+        values = {name: value for name, value in values.items() if name in known}
+        model: Self = clone(self).set_params(**values)
         model._set_fitted(fitted)
         model._target = self._target
         if hasattr(self, "n_features_in_"):
@@ -639,20 +623,6 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if certify:
             model.certificate_ = certified_change(fitted)
         return model
-
-    def _values_of(self, fitted: Fitted) -> dict[str, Any]:
-        """Parameters of an estimator that says the values of a fitted model."""
-        member = fitted.kernel_members[0]
-        values = {
-            "kernel": member.kernel,
-            "mu": member.mu,
-            "fit_intercept": fitted.fit_intercept,
-            "cv": None,
-            "class_weight": class_weight(fitted),
-            **fitted.outcome.parameters,
-        }
-        known = self.get_params(deep=False)
-        return {name: value for name, value in values.items() if name in known}
 
     def _more_rows(
         self, X: Any, y: Any, sample_weight: Any
@@ -763,23 +733,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """The candidates with a kernel."""
         return [candidate for candidate in self._candidates if has_kernel(candidate)]
 
-    @property
-    def _given_kernels(self) -> list[Any]:
-        """Kernels as they were passed."""
-        return [one.kernel for one in self._kernel_candidates]
-
     def _kernels(self) -> list[Kernel]:
-        return [as_kernel(kernel) for kernel in self._given_kernels]
-
-    @property
-    def _prepares(self) -> bool:
-        """True if the columns of a table are prepared."""
-        return False
-
-    @property
-    def _names_of_features(self) -> AnyArray | None:
-        """Names of the features of the kernels, if they have any."""
-        return getattr(self, "feature_names_in_", None)
+        return [as_kernel(one.kernel) for one in self._kernel_candidates]
 
     @property
     def _whole_matrix(self) -> bool:
@@ -787,44 +742,22 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return all(one.n_landmarks is None for one in self._kernel_candidates)
 
     @property
-    def _stacks(self) -> bool:
-        """True if several candidates are stacked, by the outputs of the fit if without folds."""
-        return False
-
-    @property
     def _tunes(self) -> bool:
         """True unless all values are given; estimators of scikit-learn may tune themselves."""
         kernels = self._kernel_candidates
         return len(self._candidates) > 1 or not kernels or kernels[0].mu is None
 
-    def _selection_weight(self, rows: Rows) -> Array:
-        """(n,) weights of the rows in the criterion."""
-        return criterion_weight(candidate_of(self).search, rows)
-
     def _fit_on(self, rows: Rows, watcher: CallbackWatcher) -> Fitted:
         """The fitted model of rows: the candidate with the smallest loss, or a stack of several."""
-        began = time.perf_counter()
         with blas_threads(len(rows.train)):
-            selection, candidates = selected(self, rows, watcher)
-        seconds, recipe = time.perf_counter() - began, self._recipe(selection, candidates)
-        return selection.fitted(self.fit_intercept, self._tunes, seconds=seconds, recipe=recipe)
+            return selected(self, rows, watcher)
 
-    def _recipe(self, selection: Selection, candidates: Sequence[Any]) -> Any:
+    def _recipe(self, choice: Choice, candidates: Sequence[Any]) -> Any:
         """Unfitted model that `evaluate` fits without each fold; None if its folds are used up.
 
         ``candidates`` are those of the fit, as they are fitted without a fold.
         """
         return unfitted(self)
-
-    def _holding_out(self, units: Units) -> Self:
-        """An unfitted model with the same parameters, which is tuned by other units."""
-        model: Self = clone(self).set_params(cv=units.codes)
-        return model
-
-
-def check_parameters(model: Model) -> None:
-    """ValueError or TypeError, as `fit` raises it, for parameters that no rows could mend."""
-    model._check_parameters()
 
 
 def scores_of(model: Model) -> Scores:
@@ -834,8 +767,3 @@ def scores_of(model: Model) -> Scores:
     """
     known = model._scores
     return known.get("nested") or known.get("fit") or held_out_scores(model.fitted_)
-
-
-def keep_scores(model: Model) -> None:
-    """Keep the scores that take no refits with the model, and in its files."""
-    model._scores_of_fit()

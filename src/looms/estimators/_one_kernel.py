@@ -25,11 +25,7 @@ from looms.kernels._names import KernelLike, as_kernel, is_estimator
 from looms.kernels._samples import Samples, center_of, check_scale
 from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import Fit, KernelMember, LandmarkMember
-from looms.selection._low_rank import (
-    LARGEST_RANK,
-    drawn_landmarks,
-    low_rank_objective,
-)
+from looms.selection._low_rank import LARGEST_RANK, drawn_landmarks, low_rank_objective
 from looms.selection._objective import HeldOutCriterion, objective_of
 from looms.selection._problem import Given, Problem, Tuned
 from looms.selection._scan import scan
@@ -42,6 +38,7 @@ from looms.selection._support_vectors import (
 from looms.selection._tune import tune
 from looms.selection._tuning import Tuning
 from looms.svm._problem import Loss
+from looms.units import Units
 
 #: Rows up to which n_landmarks="auto" takes the whole kernel matrix.
 FULL_ROWS = 5000
@@ -283,11 +280,14 @@ def candidate_of(model: Any) -> LeastSquares | SupportVectors:
     return SupportVectors(model.kernel, model.mu, model.loss, search, model.n_jobs)
 
 
-def problem_of(model: Any, rows: Rows, X: Matrix | RowBlocks, **options: Any) -> Problem:
+def problem_of(
+    model: Any, rows: Rows, X: Matrix | RowBlocks, units: Units, fit_intercept: bool
+) -> Problem:
     """The candidate on the rows of a fit; ``X`` are those that take part."""
     candidate = candidate_of(model)
-    options["selection_weight"] = rows.own(criterion_weight(candidate.search, rows))
-    return Problem(candidate, X, rows.own(rows.targets), seed=rows.seed, **options)
+    data = X, rows.own(rows.targets), rows.own(rows.fit_weight)
+    weight = rows.own(criterion_weight(candidate.search, rows))
+    return Problem(candidate, *data, weight, fit_intercept, units, rows.seed)
 
 
 def criterion_weight(search: Search, rows: Rows) -> Array:
@@ -301,13 +301,15 @@ def criterion_weight(search: Search, rows: Rows) -> Array:
 
 
 def model_of_folds(model: Any) -> Any:
-    """The model that is fitted without a fold, whose search ends on a share of the rows.
+    """The model that is fitted without a fold, whose search, if any, ends on a share of the rows.
 
     On 23 tables of 500 rows a stack has 0.999 × the error of one with searches on all rows.
     """
-    candidate = candidate_of(model)
+    candidate = candidate_of(model) if has_kernel(model) else None
+    if not isinstance(candidate, LeastSquares) or candidate.on_grid:
+        return model
     search = candidate.search
-    if isinstance(candidate, SupportVectors) or candidate.on_grid or search.max_samples is not None:
+    if search.max_samples is not None:
         return model
     return clone(model).set_params(search=clone(search).set_params(max_samples=SHARE_IN_FOLDS))
 

@@ -10,29 +10,23 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.dask._blocks import blocks_and_arrays
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._known_targets import KnownTargets
-from looms.estimators._model import Model, fits_or_stays
+from looms.estimators._model import Model
 from looms.estimators._targets import check_numbers, plain_targets
-from looms.estimators._warnings import warn_of_order, warn_of_search
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import Rows
-from looms.fitted._without_units import (
-    METHODS,
-    check_intervals,
-    intervals,
-    scaled_intervals,
-)
+from looms.fitted._without_units import INTERVALS, check_intervals, intervals
 
 
 class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
     """Base class of the regressors."""
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    @fits_or_stays
+    #: Name of the classifier of the same rows.
+    _of_classes = "KernelClassifier"
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune the hyper-parameters that are not given, and fit the model.
 
@@ -68,15 +62,13 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         DataConversionWarning
             If `y` has one column in two dimensions.
         """
-        self._check_parameters()
-        warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
-        X, targets, weight = self._validated(X, y, sample_weight)
-        watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
-        rows = Rows(X, targets, weight, weight, weight, groups, Numbers())
-        self._set_fitted(self._fit_on(rows, watcher))
-        watcher.ends()
-        warn_of_search(self.fitted_.selection, targets)
+        self._fit(X, y, sample_weight, groups)
         return self
+
+    def _rows(
+        self, X: Any, y: Array, weight: Array, groups: Any, order: AnyArray | None = None
+    ) -> Rows:
+        return Rows(X, y, weight, weight, weight, groups, Numbers())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -182,23 +174,20 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         0.89
         """
         check_is_fitted(self)
-        check_known(method, "method", METHODS)
-        check_intervals(self.fitted_, confidence_level, method)
-        if method == "scaled":
-            models = self._models_of_fit("predict_interval")
-            return scaled_intervals(self.fitted_, models, self._matrix(X), confidence_level)
-        models = self._models_without("predict_interval")
-        X = self._checked_table(X) if models.tables else self._matrix(X)
-        outcome = self.fitted_.outcome
+        check_known(method, "method", INTERVALS)
+        fitted, outcome = self.fitted_, self.fitted_.outcome
+        check_intervals(fitted, confidence_level, method)
+        models = self._models_without("predict_interval", of_fit=method == "scaled")
+        X = self._matrix(X, prepare=not models.tables)
         assert isinstance(outcome, Numbers)
-        return intervals(models, X, confidence_level, method, outcome)
+        return intervals(models, X, confidence_level, method, outcome, fitted)
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = blocks_and_arrays(X, y, sample_weight)
         y = plain_targets(y, classes=False)
-        check_numbers(y, "KernelClassifier")
+        check_numbers(y, self._of_classes)
         options = {"multi_output": True, "y_numeric": True, **options}
         X, y, weight = super()._validated(X, y, sample_weight, **options)
         return X, np.asarray(y, dtype=np.float64), weight

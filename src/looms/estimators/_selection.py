@@ -1,28 +1,49 @@
-"""Choices among candidates by rows that they were tuned without, and the model that they give."""
+"""The selection among candidates on the rows of a fit: the best one, or a stack."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
-from looms._typing import AnyArray, Array
-from looms.blocks import RowBlocks
-from looms.estimators._estimator_member import EstimatorMember
-from looms.estimators._folds import predicted_without, tuned_without, unfitted
-from looms.estimators._warnings import warn_of_no_stack
+from looms._memory import check_memory
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks, rows_in_memory
+from looms.dask._blocks import gathered
+from looms.estimators._callbacks import CallbackWatcher
+from looms.estimators._estimator_member import check_estimators, estimator_problem
+from looms.estimators._fit_routing import model_takes_weights
+from looms.estimators._folds import (
+    SHARE_IN_FOLDS,
+    WithoutFold,
+    nearly_noiseless,
+    tuned_without,
+    unfitted,
+)
+from looms.estimators._one_kernel import (
+    candidate_of,
+    criterion_weight,
+    has_kernel,
+    model_of_folds,
+    problem_of,
+)
+from looms.estimators._warnings import (
+    warn_of_duplicates,
+    warn_of_long_fit,
+    warn_of_no_stack,
+    warn_of_scales,
+)
 from looms.fitted._fitted import Fitted, Selected, sum_of
-from looms.fitted._rows import OUTER_FOLDS, Rows, folds_or_units
-from looms.folds import is_number_of_folds
+from looms.fitted._rows import CHOICE_FOLDS, OUTER_FOLDS, Rows, outer_folds
+from looms.folds import group_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm.fit import Fit, Member
-from looms.selection._candidates import Candidates, Choice, HeldOutLoss
-from looms.selection._decisions import Rule
+from looms.selection._candidates import Candidates, Choice, HeldOutLoss, choose
 from looms.selection._nested import Nested
 from looms.selection._stack import weight_of_best
 from looms.units import Units
@@ -31,191 +52,150 @@ from looms.units import Units
 MOST_IN_FOLDS = 2000
 
 
-@dataclass(frozen=True, eq=False)
-class TunedInFolds:
-    """Models that were tuned anew without each of some folds.
+def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> Fitted:
+    """The fitted model of rows: the candidate with the smallest loss, or a stack of several."""
+    rows = _checked(model, rows)
+    X = training_rows(rows.X, rows.train, any(kernel.pairwise for kernel in model._kernels()))
+    candidates, units = model._candidates_for(X), rows.units(model.cv)
+    kernels = [one for one in candidates if has_kernel(one)]
+    for one in kernels:
+        candidate_of(one).check(rows.outcome.labeled)
+    others = [one for one in candidates if one not in kernels]
+    check_estimators(others, rows.outcome.decides, model._kernels())
+    cost = _, n_rows, n_arrays, _ = cost_on(model, X)
+    if n_arrays:
+        check_memory(n_rows, n_arrays)
+    warn_of_long_fit(*cost)
+    if model._tunes:
+        names = None if model._prepares else getattr(model, "feature_names_in_", None)
+        warn_of_scales(X, model._kernels(), names)
+    compares = len(candidates) > 1 and _compares(model, X, kernels)
+    outer = choice_folds(model, rows, units) if compares else None
+    problems = [
+        problem_of(one, rows, X, units, model.fit_intercept)
+        if one in kernels
+        else estimator_problem(one, rows, X, units, outer)
+        for one in candidates
+    ]
+    watcher.begins(len(problems))
+    by_value = compares_grids(kernels)
+    choice = choose(problems, loss_of=rows.loss, watcher=watcher, by_value=by_value)
+    for_folds, in_folds = [model_of_folds(one) for one in candidates], None
+    if outer is not None:
+        choice, in_folds = _combined_in_folds(model, choice, rows, units, for_folds, outer)
+        for_folds = candidates if nearly_noiseless(in_folds, rows.outcome) else for_folds
+    elif compares and model._stacks:
+        choice = _stacked_by_fit(model, choice, rows)
+    by_pairs = in_folds is not None or not isinstance(rows.X, RowBlocks)
+    return Fitted.of(
+        rows,
+        units,
+        choice.summed,
+        model.fit_intercept,
+        choice.loss.rule(0.0),
+        selection=_record(choice, rows) if model._tunes else None,
+        candidate_weights=choice.weights,
+        in_folds=in_folds,
+        loss=choice.loss.value,
+        blocks_scored_in=None if by_pairs else _scored_in(choice, rows, units, model.fit_intercept),
+        recipe=model._recipe(choice, for_folds),
+    )
 
-    Attributes
-    ----------
-    outer : units of the m rows, each of which is tested once.
-    outputs : (m,) or (m, t) output of each row by the model that was tuned without its fold.
-    own : for each of these models, held-out outputs of the rows outside its fold. Of an estimator
-        they are those of the models without the other folds. Ties of outputs for labels are equal.
-    members : for each of these models, its members, with coefficients of all rows.
-    ties : for each of these models, as of `Fit`.
+
+def _checked(model: Any, rows: Rows) -> Rows:
+    """The rows, with numbers of their groups and a seed."""
+    X, n, least = rows.X, len(rows.train), 3 if model._tunes else 2
+    if isinstance(X, RowBlocks):
+        X.check_finite()
+        if any(candidate_of(one).landmarks_for(X) is None for one in model._kernel_candidates):
+            X = rows_in_memory(X)
+    numbers = group_numbers(gathered(rows.groups), X.shape[0], model.cv)
+    grouped = rows.groups is not None
+    if model._tunes and not (is_grouped(numbers) or isinstance(X, RowBlocks)):
+        warn_of_duplicates(X[rows.train])
+    if n < least:
+        words = {2: "Leave-one-out needs two", 3: "Tuning with leave-one-out needs three"}
+        raise ValueError(
+            f"{words[least]} samples of non-zero weight or more, got {n} sample"
+            f"{'s' * (n != 1)}: give more{', or mu=...' if least == 3 else ''}."
+        )
+    seed = check_random_state(model.random_state).randint(2**31 - 1)
+    options = {"grouped": grouped, "seed": seed, "weighs": model_takes_weights(model)}
+    checked = replace(rows, X=X, groups=numbers, **options)
+    if not has_kernel(model):
+        return checked
+    weight = criterion_weight(candidate_of(model).search, checked)
+    return replace(checked, selection_weight=weight)
+
+
+def _compares(model: Any, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:
+    """True if candidates are compared other than by the values that tuned them."""
+    whole = all(candidate_of(one).landmarks_for(X) is None for one in kernels)
+    return bool(model._stacks or (whole and not compares_grids(kernels)))
+
+
+def compares_grids(kernels: Sequence[Any]) -> bool:
+    """True if the candidates with a kernel are compared on grids."""
+    return bool(kernels) and all(candidate_of(one).on_grid for one in kernels)
+
+
+def cost_on(model: Any, X: Matrix | RowBlocks) -> tuple[float, int, float, list[str]]:
+    """Floating-point operations of a fit to rows, with its fits in folds, very roughly.
+
+    And the number of rows, the arrays of the size of the kernel matrix that it has in memory at
+    once, and settings that make it faster.
     """
-
-    outer: Units
-    outputs: Array
-    own: tuple[Array, ...]
-    members: tuple[tuple[Member, ...], ...]
-    ties: tuple[float, ...]
-
-    @classmethod
-    def of(cls, models: Sequence[Fitted], outer: Units, rows: Rows) -> TunedInFolds:
-        """From models in the order of the folds."""
-
-        tied, m = rows.outcome.tied, len(rows.train)
-        outputs = predicted_without(
-            models, outer, rows, lambda model, X: tied(model.outputs(X), model.tie)
-        )
-        members = [
-            tuple(member.among(np.delete(np.arange(m), left), m) for member in model.members)
-            for left, model in zip(outer, models, strict=True)
-        ]
-        own = tuple(tied(model.held_out.outputs, model.tie) for model in models)
-        return cls(outer, outputs, own, tuple(members), tuple(model.tie for model in models))
-
-    @classmethod
-    def of_estimator(cls, fit: Fit, outer: Units) -> TunedInFolds:
-        """From the fit of an estimator in these folds, without each of which it was refitted.
-
-        Held-out outputs of the rows outside a fold are taken from the models without the other
-        folds, which were fitted to the rows of that fold; refits without every two folds would be
-        three times as many.
-        """
-        outputs = fit.mean_held_out.outputs
-        own = tuple(outputs[stay] for stay in outer.stays(np.arange(outer.n_units)))
-        assert isinstance(fit.member, EstimatorMember)
-        pairs = zip(fit.member.without, own, strict=True)
-        members = tuple((replace(one, held_out=f),) for one, f in pairs)
-        return cls(outer, outputs, own, members, (fit.tie,) * outer.n_units)
-
-    @classmethod
-    def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
-        """Stacks of some candidates; ``weights``, (n_folds, n_candidates), are of each fold."""
-        outer = candidates[0].outer
-        outputs = np.array([candidate.outputs for candidate in candidates])
-        of_rows = weights[outer.own].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
-        members = (
-            tuple(
-                member.weighing(w * member.weight)
-                for w, candidate in zip(weights[k], candidates, strict=True)
-                for member in candidate.members[k]
-                if w > 0
-            )
-            for k in range(len(weights))
-        )
-        own = (
-            sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
-            for k in range(len(weights))
-        )
-        ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
-        return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
-
-    def rules(self, y: Array, rows: Rows) -> list[Rule]:
-        """Threshold and calibrator of each fold, by the model's own held-out outputs, and its tie.
-
-        Outputs of the other folds' models may be on another scale, a hundred times as large. The
-        rules use the class proportions of all rows.
-        """
-        rules = []
-        stays = self.outer.stays(np.arange(self.outer.n_units))
-        for rest, own, tie in zip(map(np.flatnonzero, stays), self.own, self.ties, strict=True):
-            factor = rows.outcome.factors(y, rows.own(rows.weight), rest)
-            loss = rows.loss(HeldOut(y[rest], own), rest, factor)
-            rules.append(Rule(loss.threshold, loss.calibrator, tie))
-        return rules
-
-    def nested(
-        self,
-        rows: Rows,
-        y: Array,
-        rules: Sequence[Rule] | None,
-        *,
-        whole: bool,
-    ) -> Nested:
-        """Predictions of the targets ``y``, and the models; `Nested.of_folds`."""
-        held_out = HeldOut(y, self.outputs, rows.own(rows.weight))
-        more = rows.outcome, rules, self.members, max(self.ties), whole
-        return Nested.of_folds(rows.train, self.outer, held_out, *more)
+    candidates = model._candidates_for(X)
+    kernels = [one for one in candidates if has_kernel(one)]
+    operations = float(sum(candidate_of(one).operations_for(X) for one in kernels))
+    few = X.shape[0] <= MOST_IN_FOLDS
+    if len(candidates) > 1 and few and _compares(model, X, kernels):
+        operations *= 1 + SHARE_IN_FOLDS * CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3
+    n_arrays = max((candidate_of(one).arrays_for(X) for one in kernels), default=0.0)
+    ways, given = ["fewer candidates"] * (len(model._candidates) > 1), model._kernel_candidates
+    if any(candidate_of(one).may_have_landmarks for one in given):
+        of = "" if model in given else " of the candidates"
+        ways.append(f"fewer landmarks{of} (n_landmarks=...)")
+    return operations, X.shape[0], n_arrays, ways
 
 
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """A candidate, or a stack of several, and the predictions that tell how good it is.
+def _record(choice: Choice, rows: Rows) -> Selected:
+    """Record of a choice, with the best candidate in closed form if no member of the model is."""
+    closed, fits = None, choice.fits
+    if not any(fit.member.closed for _, fit in choice.summed):
+        known = [k for k, fit in fits.items() if fit.member.closed]
+        best = min(known, key=lambda k: choice.candidates[k].loss, default=None)
+        closed = None if best is None else fits[best].member.among(rows.train, len(rows.weight))
+    tuning = choice.tunings[choice.index]
+    return Selected(Candidates(choice.candidates), choice.index, tuning, closed)
 
-    Attributes
-    ----------
-    rows : of the fit.
-    units : rows that the criterion held out together, of those that take part.
-    choice : candidates and their models.
-    in_folds : predictions by candidates that were tuned without the row, compared or stacked by
-        the others; held-out outputs are theirs. None if no folds compared them.
+
+def _scored_in(
+    choice: Choice, rows: Rows, units: Units, fit_intercept: bool
+) -> tuple[Units, Array] | None:
+    """Units, and outputs without them, that decisions on rows in blocks are scored by.
+
+    They are scored while they are at hand, by the folds of the criterion. If it held out rows
+    or groups, which cannot be compared under one model, these are ten folds, unless a class has
+    too few rows for that, or the model without some fold cannot be fitted.
     """
-
-    rows: Rows
-    units: Units
-    choice: Choice
-    in_folds: Nested | None = None
-
-    def fitted(self, fit_intercept: bool, searched: bool, **others: Any) -> Fitted:
-        """The fitted model; ``searched`` is false if all values were given."""
-        choice, summed = self.choice, self._summed
-        selection = None
-        if searched:
-            record = Candidates(choice.candidates), choice.index, choice.tuning
-            selection = Selected(*record, self._best_closed)
-        return Fitted.of(
-            self.rows,
-            self.units,
-            summed,
-            fit_intercept,
-            Rule(choice.loss.threshold, choice.loss.calibrator, 0.0),
-            selection=selection,
-            candidate_weights=choice.weights,
-            in_folds=self.in_folds,
-            loss=choice.loss.value,
-            blocks_scored_in=self._blocks_scored_in(fit_intercept),
-            **others,
-        )
-
-    @property
-    def _best_closed(self) -> Member | None:
-        """The best candidate in closed form, if no member of the model is."""
-        if any(fit.member.closed for _, fit in self._summed):
-            return None
-        fits = self.choice.fits
-        losses = {k: self.choice.candidates[k].loss for k, fit in fits.items() if fit.member.closed}
-        if not losses:
-            return None
-        best = min(losses, key=losses.__getitem__)
-        return fits[best].member.among(self.rows.train, len(self.rows.weight))
-
-    @property
-    def _summed(self) -> list[tuple[float, Fit]]:
-        """Weights of the models that are summed, and their fits."""
-        choice = self.choice
-        if choice.weights is None:
-            return [(1.0, choice.fit)]
-        return [(w, choice.fits[k]) for k, w in enumerate(choice.weights.tolist()) if w]
-
-    def _blocks_scored_in(self, fit_intercept: bool) -> tuple[Units, Array] | None:
-        """Units, and outputs without them, that decisions on rows in blocks are scored by.
-
-        They are scored while they are at hand, by the folds of the criterion. If it held out rows
-        or groups, which cannot be compared under one model, these are ten folds, unless a class has
-        too few rows for that, or the model without some fold cannot be fitted.
-        """
-        rows, fit, summed, units = self.rows, self.choice.fit, self._summed, self.units
-        stratified = rows.outcome.stratified
-        if not (stratified and isinstance(rows.X, RowBlocks)) or self.in_folds is not None:
-            return None
-        if not all(fit.member.closed for _, fit in summed):
-            return None
-        known = units, np.sum([w * one.mean_held_out.outputs for w, one in summed], axis=0)
-        if units.in_folds:
-            return known
-        tens = folds_or_units(rows.outcome.codes(fit.loo.y), units, stratified, OUTER_FOLDS)
-        if tens is units:
-            return known
-        X = training_rows(rows.X, rows.train, pairwise=False)
-        data = X, fit.loo.y, fit.loo.sample_weight, fit_intercept
-        left_out = sum_of([w for w, _ in summed], [one.member.left_out(*data) for _, one in summed])
-        try:
-            return tens, left_out.outputs(tens)[0].reshape(fit.loo.y.shape)
-        except NotPositiveDefiniteError:
-            return known
+    summed = choice.summed
+    if not rows.outcome.stratified or not all(fit.member.closed for _, fit in summed):
+        return None
+    known = units, np.sum([w * fit.mean_held_out.outputs for w, fit in summed], axis=0)
+    if units.in_folds:
+        return known
+    y, _, zeta = summed[0][1].loo
+    try:
+        tens = outer_folds(None, rows.outcome.codes(y), units.clusters, True, 0, OUTER_FOLDS)
+    except ValueError:
+        return known
+    data = training_rows(rows.X, rows.train, pairwise=False), y, zeta, fit_intercept
+    left_out = sum_of([w for w, _ in summed], [fit.member.left_out(*data) for _, fit in summed])
+    try:
+        return tens, left_out.outputs(tens)[0].reshape(y.shape)
+    except NotPositiveDefiniteError:
+        return known
 
 
 def choice_folds(model: Any, rows: Rows, units: Units) -> Units | None:
@@ -233,79 +213,85 @@ def choice_folds(model: Any, rows: Rows, units: Units) -> Units | None:
         return None
 
 
-def combined_in_folds(
-    model: Any, selection: Selection, candidates: Sequence[Any], outer: Units
-) -> Selection:
+def _combined_in_folds(
+    model: Any, choice: Choice, rows: Rows, units: Units, candidates: Sequence[Any], outer: Units
+) -> tuple[Choice, Nested | None]:
     """The best candidate, or a stack, by rows of folds that each candidate was tuned without.
 
-    Models without a fold are combined in the same way, by the rows of the other folds. The
-    selection stays as it is if there is one candidate.
+    Models without a fold are combined in the same way, by the rows of the other folds. A
+    choice stays as it is if there is one candidate.
     """
-    choice, rows = selection.choice, selection.rows
     fits = choice.fits
     if len(fits) < 2:
-        return selection
+        return choice, None
     cv = model.cv if is_number_of_folds(model.cv) else None  # units take its place
     closed = [k for k, fit in fits.items() if fit.member.closed]
     alone = [
         unfitted(model, candidates=[candidates[k]], combine="best", cv=cv, **model._as_given)
         for k in closed
     ]
-    tuned = tuned_without(model, alone, outer, rows, model.cv, selection.units)
+    tuned = tuned_without(model, alone, outer, rows, model.cv, units)
     models = dict(zip(closed, tuned, strict=True))
     in_folds = [
-        TunedInFolds.of(models[k], outer, rows)
+        WithoutFold.of_models(models[k], outer, rows)
         if k in models
-        else TunedInFolds.of_estimator(fit, outer)
+        else WithoutFold.of_estimator(fit, outer)
         for k, fit in fits.items()
     ]
-    y, outputs = choice.fit.loo.y, np.array([one.outputs for one in in_folds])
-    weights, losses = _compared(model, selection, outputs, np.arange(len(y)))
-    stays = map(np.flatnonzero, outer.stays(np.arange(outer.n_units)))
-    of_folds = [_compared(model, selection, outputs, stay)[0] for stay in stays]
-    stack = TunedInFolds.stacked(in_folds, np.array(of_folds)[:, [*fits]])
+    every = np.arange(len(rows.train))
+    outputs = np.array([WithoutFold.outputs_of(folds, outer) for folds in in_folds])
+    weights, losses = _compared(model, choice, rows, outputs, every)
+    stays = [np.flatnonzero(stay) for stay in outer.stays(np.arange(outer.n_units))]
+    stack = [
+        WithoutFold.stacked(models, _compared(model, choice, rows, outputs, stay)[0][[*fits]])
+        for models, stay in zip(zip(*in_folds, strict=True), stays, strict=True)
+    ]
+    stacked = WithoutFold.outputs_of(stack, outer)
     of_fit = sum(weights[k] * fit.decided.outputs for k, fit in fits.items())
-    loss = _loss_with_rule_for(HeldOut(y, of_fit), HeldOut(y, stack.outputs), rows)
-    rules = stack.rules(y, rows) if rows.outcome.decides else None
-    nested = stack.nested(rows, y, rules, whole=False)
-    combined = choice.combined(weights, losses, loss, stacked=model._stacks)
-    return replace(selection, choice=combined, in_folds=nested)
+    loss = _loss_in_folds(of_fit, stacked, rows)
+    rules = None
+    if rows.outcome.decides:
+        pairs = zip(stack, stays, strict=True)
+        rules = [rows.loss(one.others, stay).rule(one.tie) for one, stay in pairs]
+    held_out = HeldOut(rows.own(rows.targets), stacked, rows.own(rows.weight))
+    nested = Nested.of_folds(
+        *(outer, held_out, rows.outcome, rules),
+        *([one.members for one in stack], max(one.tie for one in stack)),
+        whole=False,
+    )
+    return choice.combined(weights, losses, loss, stacked=model._stacks), nested
 
 
-def stacked_by_fit(model: Any, selection: Selection) -> Selection:
+def _stacked_by_fit(model: Any, choice: Choice, rows: Rows) -> Choice:
     """A stack by the held-out outputs of the fit, of many rows on which tuning leaves no trace.
 
-    The selection stays as it is if there is one candidate, or few rows.
+    The candidates stay as they are if there is one, or few rows.
     """
-    choice, fits = selection.choice, selection.choice.fits
-    if len(fits) < 2 or len(selection.rows.train) <= MOST_IN_FOLDS:
-        return selection
-    y, outputs = choice.fit.loo.y, np.array([fit.decided.outputs for fit in fits.values()])
-    weights, losses = _compared(model, selection, outputs, np.arange(len(y)))
+    fits, every = choice.fits, np.arange(len(rows.train))
+    if len(fits) < 2 or len(every) <= MOST_IN_FOLDS:
+        return choice
+    outputs = np.array([fit.decided.outputs for fit in fits.values()])
+    weights, losses = _compared(model, choice, rows, outputs, every)
     summed = np.tensordot(weights[[*fits]], outputs, axes=1)
-    loss = selection.rows.loss(HeldOut(y, summed))
-    return replace(selection, choice=choice.combined(weights, losses, loss, stacked=True))
+    return choice.combined(weights, losses, rows.loss(summed), stacked=True)
 
 
 def _compared(
-    model: Any, selection: Selection, outputs: Array, some: AnyArray
+    model: Any, choice: Choice, rows: Rows, outputs: Array, some: AnyArray
 ) -> tuple[Array, Array]:
     """Weights of all candidates by some rows, and their losses on these.
 
     ``outputs``, (k, n) or (k, n, t), are of the candidates that could be evaluated; others have the
     weight 0 and an infinite loss.
     """
-    choice, rows = selection.choice, selection.rows
     evaluated = [*choice.fits]
-    y, factor = choice.fit.loo.y, np.ones(len(some))
-    if rows.weighs:
-        factor = rows.outcome.factors(y, rows.own(rows.weight), some)
-    y, outputs = y[some], outputs[:, some]
-    of_some = np.array([rows.loss(HeldOut(y, f), some, factor).value for f in outputs])
-    weights, losses = np.zeros(len(choice.models)), np.full(len(choice.models), np.inf)
+    outputs = outputs[:, some]
+    of_some = np.array([rows.loss(f, some).value for f in outputs])
+    weights, losses = np.zeros(len(choice.tunings)), np.full(len(choice.tunings), np.inf)
     losses[evaluated] = of_some
     if model._stacks:
-        weight = factor * rows.fit_weight[rows.train[some]]
+        own = rows.train[some]
+        weight, y = rows.factors(some) * rows.fit_weight[own], rows.targets[own]
         weights[evaluated] = rows.outcome.stacking_weights(y, outputs, weight)
     else:
         tried = [choice.candidates[k] for k in evaluated]
@@ -314,24 +300,21 @@ def _compared(
     return weights, losses
 
 
-def _loss_with_rule_for(of_fit: HeldOut, in_folds: HeldOut, rows: Rows) -> HeldOutLoss:
+def _loss_in_folds(of_fit: Array, in_folds: Array, rows: Rows) -> HeldOutLoss:
     """Loss of outputs in folds, with their threshold and calibrator if these suit the fit.
 
     Models without a fold may be tuned to hardly any output, above all of noise: a calibrator of
-    such outputs is steep, and the model of all rows would be too sure. Then it is one of the
-    held-out outputs of the fit.
+    such outputs is steep, and the model of all rows would be too sure. If its probabilities have
+    a larger log loss than class shares, it is one of the held-out outputs of the fit.
     """
-    loss = rows.loss(in_folds)
-    if loss.calibrator is None or not _worse_than_shares(loss, of_fit, rows):
+    loss, outcome, weight = rows.loss(in_folds), rows.outcome, rows.own(rows.weight)
+    if loss.calibrator is None:
         return loss
-    return rows.loss(of_fit)._replace(value=loss.value)
-
-
-def _worse_than_shares(loss: HeldOutLoss, held_out: HeldOut, rows: Rows) -> bool:
-    """True if the probabilities of held-out outputs have a larger log loss than class shares."""
-    outcome, weight = rows.outcome, rows.own(rows.weight)
-    labels, rule = outcome.codes(held_out.y), Rule(loss.threshold, loss.calibrator, 0.0)
-    p = outcome.probabilities(held_out.outputs, rule)[np.arange(len(labels)), labels]
+    y = rows.own(rows.targets)
+    labels = outcome.codes(y)
+    p = outcome.probabilities(of_fit, loss.rule(0.0))[np.arange(len(labels)), labels]
     with np.errstate(divide="ignore"):
         of_labels = -np.average(np.log(p), weights=weight)
-    return bool(of_labels > outcome.baselines(held_out.y, weight)["log_loss"])
+    if of_labels > outcome.baselines(y, weight)["log_loss"]:
+        return rows.loss(of_fit)._replace(value=loss.value)
+    return loss

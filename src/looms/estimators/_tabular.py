@@ -18,13 +18,12 @@ from looms._threads import openmp_threads
 from looms._typing import Array, Matrix
 from looms._words import one_line
 from looms.blocks import RowBlocks
-from looms.estimators._base import checked_sample_weight, name_of
+from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import tell
 from looms.estimators._folds import unfitted
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._model import Model, fitted_part
-from looms.estimators._selection import Selection
 from looms.estimators._targets import plain_targets
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.estimators._warnings import (
@@ -36,22 +35,17 @@ from looms.estimators._warnings import (
     warnings_are_kept,
 )
 from looms.fitted._fitted import Fitted, prepared
-from looms.fitted._rows import Rows
 from looms.folds import group_numbers, is_grouped
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel, is_estimator
 from looms.lssvm.fit import LandmarkMember
+from looms.selection._candidates import Choice
 from looms.selection._stack import COMBINATIONS
 from looms.tables import TablePreprocessor
 from looms.tables._cells import Marks, is_written
 from looms.tables._columns import marks_in
 from looms.tables._leakage import leaking_columns
-from looms.tables._preprocessor import (
-    fitted_matrix,
-    matrix_of,
-    places_of_gaps,
-    serious_remarks,
-)
+from looms.tables._preprocessor import fitted_matrix, matrix_of, places_of_gaps, serious_remarks
 from looms.tables._remarks import remark_on_time, sentence
 from looms.tables._unseen import UnseenValues
 
@@ -83,7 +77,7 @@ class Tabular(Model):
     _as_given: ClassVar[dict[str, Any]] = {"preprocess": None}
 
     preprocessor_: Any = fitted_part(
-        lambda fitted: fitted.columns,
+        "columns",
         "Fitted transformer of the columns; None if they are taken as they are.",
     )
 
@@ -94,14 +88,6 @@ class Tabular(Model):
         tags.input_tags.categorical = self._prepares
         tags.input_tags.pairwise &= not self._prepares
         return tags
-
-    @property
-    def _prepares(self) -> bool:
-        return self.preprocess is not None
-
-    @property
-    def _names_of_features(self) -> Any:
-        return None if self._prepares else super()._names_of_features
 
     @property
     def _candidates(self) -> list[Any]:
@@ -125,7 +111,7 @@ class Tabular(Model):
             tried = [self._model(one) for one in (BESIDE_TREES if n <= MANY_ROWS else BESIDE_MANY)]
         return [*tried, self._trees()]
 
-    def _recipe(self, selection: Selection, candidates: Sequence[Any]) -> Any:
+    def _recipe(self, choice: Choice, candidates: Sequence[Any]) -> Any:
         """Several candidates are those of the fit, also those of "auto" with fewer rows.
 
         They are on as many landmarks, the search for whose number takes most of the time.
@@ -133,21 +119,22 @@ class Tabular(Model):
         tried = list(candidates)
         if len(tried) < 2:
             return unfitted(self)
-        for k, fit in selection.choice.fits.items():
+        for k, fit in choice.fits.items():
             if isinstance(fit.member, LandmarkMember):
                 tried[k] = clone(tried[k]).set_params(n_landmarks=len(fit.member.landmarks))
         return unfitted(self, candidates=tried)
 
-    def _selection_weight(self, rows: Rows) -> Array:
-        return rows.selection_weight
+    @property
+    def _prepares(self) -> bool:  # type: ignore[override]
+        return self.preprocess is not None
+
+    @property
+    def _stacks(self) -> bool:  # type: ignore[override]
+        return self.combine == "stack"
 
     @property
     def _is_auto(self) -> bool:
         return isinstance(self.candidates, str) and self.candidates == "auto"
-
-    @property
-    def _stacks(self) -> bool:
-        return self.combine == "stack"
 
     def _check_parameters(self) -> None:
         several = isinstance(self.candidates, (str, list, tuple)) and self.candidates
@@ -194,51 +181,47 @@ class Tabular(Model):
             tell(self, "on_columns", one)
         return one, matrix
 
-    def _fit_columns(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any
-    ) -> tuple[Any, Any, Any, dict[str, Any]]:
-        """A preprocessor fitted to the rows, rows and targets as the model takes them, options."""
+    def _prepared(
+        self, table: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[Any, Any, Any, Any, Any]:
         self._check_parameters()
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        if type(X) in (str, bytes, dict):  # which a sparse matrix may descend from
-            raise TypeError(f"X is a table and y its targets, got {type(X).__name__} for X.")
-        if _num_samples(X) == 0:
+        if type(table) in (str, bytes, dict):  # which a sparse matrix may descend from
+            raise TypeError(f"X is a table and y its targets, got {type(table).__name__} for X.")
+        if _num_samples(table) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
-        marks = marks_in(X, y) if is_written(y) else None
+        marks = marks_in(table, y) if is_written(y) else None
         y = plain_targets(y, is_classifier(self), marks)
-        check_consistent_length(X, y, None if np.isscalar(sample_weight) else sample_weight)
-        numbers = group_numbers(groups, _num_samples(X))
-        warn_of_order(self.cv, X=X, y=y, sample_weight=sample_weight, groups=groups)
+        check_consistent_length(table, y, None if np.isscalar(sample_weight) else sample_weight)
+        numbers = group_numbers(groups, _num_samples(table))
+        warn_of_order(self.cv, X=table, y=y, sample_weight=sample_weight, groups=groups)
         if is_grouped(numbers):
-            warn_of_groups(X, groups)
+            warn_of_groups(table, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
-        preprocessor, matrix = self._prepared_on(X, weight, marks)
-        options = {"sample_weight": sample_weight, "groups": groups}
-        options = {name: drop_index(values) for name, values in options.items()}
-        return preprocessor, matrix, y, options
+        columns, matrix = self._prepared_on(table, weight, marks)
+        return columns, matrix, y, drop_index(sample_weight), drop_index(groups)
 
-    def _warn_of_features(self, matrix: Matrix) -> None:
-        """ColumnsWarning of columns that tell the target or the time, by the prepared rows."""
+    def _warn_of_fit(self) -> None:
+        """Also of columns that tell the target or the time, by the prepared rows."""
+        super()._warn_of_fit()
         columns, rows = self.fitted_.columns, self.fitted_.rows
         if not isinstance(columns, TablePreprocessor) or warnings_are_kept():
             return
         has_weight, outcome = rows.weight > 0, rows.outcome
         y, sources = self.held_out_.y[has_weight], columns.columns_.tolist()
         y, gaps = outcome.codes(y) if outcome.decides else y, places_of_gaps(columns)
-        X = matrix if has_weight.all() else matrix[has_weight]
+        X = rows.X if has_weight.all() else rows.X[has_weight]
         warn_of_leakage(leaking_columns(sources, gaps, X, y, outcome.decides))
         units = self.fitted_.units_of_fit
         if units.windows and not (issparse(X) or columns.kinds):
             remark = remark_on_time(sources, X, units.once.tested_by)
             warn_of_columns([sentence(remark)] if remark.columns else [])
 
-    def _set_table(self, fitted: Fitted, columns: Any, table: Any, y: Any, seconds: float) -> None:
-        """Keep a fitted model with what prepares its columns, and the table of its fit."""
-        self._set_fitted(replace(fitted, table=table, seconds=seconds))
-        self._target = name_of(y)
+    def _set_fit(self, fitted: Fitted, columns: Any, table: Any) -> None:
+        super()._set_fit(replace(fitted, table=table), columns, table)
         if columns is not None:
             self._set_columns(columns)
 
@@ -260,39 +243,28 @@ class Tabular(Model):
         model.__dict__.pop("feature_names_in_", None)
         return model
 
+    def _more_rows(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Matrix, Array, Array | None, Array]:
+        return super()._more_rows(self._matrix(X), self._as_known(y), sample_weight)
+
     def _readable(self, X: Any) -> Any:
         return readable_table(X)
 
-    def _checked_table(self, X: Any) -> Any:
-        """Rows as models of tables take them; ColumnsWarning of values that no training row has."""
-        table, columns = self._new_rows(X), self.fitted_.columns
-        if columns is None:
-            return super()._matrix(table)
-        if isinstance(columns, TablePreprocessor):
-            unseen = UnseenValues(columns)
-            unseen.count(table)
-            warn_of_unseen_values(unseen)
-        return table
-
-    def _matrix(self, X: Any) -> Matrix | RowBlocks:
+    def _matrix(self, X: Any, prepare: bool = True) -> Any:
         """Rows as the members take them; ColumnsWarning of values that no row of the fit has."""
         check_is_fitted(self)
-        table, columns = self._new_rows(X), self.fitted_.columns
+        table, columns = readable_table(X), self.fitted_.columns
+        if _num_samples(table) == 0:
+            raise ValueError("X has no rows (0 samples) to predict.")
         if columns is None:
             return super()._matrix(table)
         if not isinstance(columns, TablePreprocessor):
-            return prepared(columns, table)
+            return prepared(columns, table) if prepare else table
         unseen = UnseenValues(columns)
-        matrix = unseen.add(table)
+        counted = (unseen.add if prepare else unseen.count)(table)
         warn_of_unseen_values(unseen)
-        return matrix
-
-    def _new_rows(self, X: Any) -> Any:
-        """Rows in a form whose columns can be read; ValueError if there are none."""
-        table = readable_table(X)
-        if _num_samples(table) == 0:
-            raise ValueError("X has no rows (0 samples) to predict.")
-        return table
+        return counted if prepare else table
 
 
 def _is_candidate(one: Any) -> bool:

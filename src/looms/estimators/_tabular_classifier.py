@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Self
 
-import numpy as np
-
-from looms._checks import readable_table
-from looms._typing import Array, Matrix
-from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._classifier import Classifier
 from looms.estimators._kernel_classifier import KernelClassifier
-from looms.estimators._model import fits_or_stays
 from looms.estimators._tabular import Tabular
-from looms.estimators._targets import order_of
 from looms.estimators._trees import BoostedTreesClassifier
 
 
@@ -163,8 +155,6 @@ class TabularClassifier(Classifier, Tabular):
         self.verbose = verbose
         self.random_state = random_state
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    @fits_or_stays
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Prepare the columns, tune the candidates, and combine them.
 
@@ -202,20 +192,5 @@ class TabularClassifier(Classifier, Tabular):
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began, table = time.perf_counter(), readable_table(X)
-        columns, matrix, y, options = self._fit_columns(table, y, sample_weight, groups)
-        matrix, labels, weight = self._validated(matrix, np.asarray(y), options["sample_weight"])
-        given = None if sample_weight is None else weight
-        watcher = CallbackWatcher(self, matrix, labels, given)
-        rows = self._rows(matrix, labels, weight, options["groups"], order_of(y))
-        fitted = self._fit_on(rows, watcher)
-        self._set_table(fitted, columns, table, y, time.perf_counter() - began)
-        watcher.ends()
-        self._warn_of_fit()
-        self._warn_of_features(matrix)
+        self._fit(X, y, sample_weight, groups)
         return self
-
-    def _more_rows(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Matrix, Array, Array | None, Array]:
-        return super()._more_rows(self._matrix(X), self._as_known(y), sample_weight)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -10,40 +9,29 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import check_known, ensure_list, readable_table
+from looms._checks import check_known, ensure_list
 from looms._typing import Array, Matrix
-from looms.estimators._base import checked_sample_weight
-from looms.estimators._callbacks import CallbackWatcher, with_callbacks
+from looms.estimators._callbacks import CallbackWatcher
 from looms.estimators._folds import unfitted
 from looms.estimators._kernel_regressor import KernelRegressor
-from looms.estimators._model import fits_or_stays
+from looms.estimators._model import fitted_part
 from looms.estimators._one_kernel import model_of_folds
 from looms.estimators._regressor import Regressor
-from looms.estimators._selecting import cost_on, remedies_of_time
+from looms.estimators._selection import cost_on
 from looms.estimators._tabular import Tabular
 from looms.estimators._targets import check_numbers
 from looms.estimators._trees import BoostedTreesRegressor
-from looms.estimators._warnings import (
-    kept_warnings,
-    told_of_time,
-    warn,
-    warn_of_search,
-)
+from looms.estimators._warnings import kept_warnings, told_of_time, warn
+from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import Rows
 from looms.folds import group_numbers, is_number_of_folds, number_of_folds
-from looms.held_out import HeldOut
 from looms.kernels import Linear
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
 from looms.selection._subsamples import rows_of_groups
-from looms.selection._target_transforms import (
-    TARGET_TRANSFORMS,
-    best_transform,
-    means_without_own,
-)
+from looms.selection._target_transforms import TARGET_TRANSFORMS, best_transform
 
 #: Rows that transforms of the target are compared on, at most.
 ROWS_OF_TRANSFORMS = 2000
@@ -120,25 +108,13 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
     True
     """
 
-    _model, _trees = KernelRegressor, BoostedTreesRegressor
+    _model, _trees, _of_classes = KernelRegressor, BoostedTreesRegressor, "TabularClassifier"
     _as_given: ClassVar[dict[str, Any]] = {"preprocess": None, "target": "none"}
 
-    @property
-    def transform_(self) -> str:
-        """Name of the transform of the target."""
-        return self._numbers.transform
-
-    @property
-    def transforms_(self) -> dict[str, float]:
-        """Root mean square errors by transforms that were compared."""
-        return self._numbers.errors
-
-    @property
-    def _numbers(self) -> Numbers:
-        check_is_fitted(self)
-        outcome = self.fitted_.outcome
-        assert isinstance(outcome, Numbers)
-        return outcome
+    transform_: str = fitted_part("outcome.transform", "Name of the transform of the target.")
+    transforms_: dict[str, float] = fitted_part(
+        "outcome.errors", "Root mean square errors by transforms that were compared."
+    )
 
     def __init__(
         self,
@@ -161,8 +137,6 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
         self.verbose = verbose
         self.random_state = random_state
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    @fits_or_stays
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Prepare the columns, select a transform of the target, tune and combine the candidates.
 
@@ -198,61 +172,54 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
             If a column has a few words among numbers, dates of unclear order, or identifiers, or
             alone predicts the target, or moves with the windows of time that `cv` holds out.
         """
-        began, table = time.perf_counter(), readable_table(X)
-        columns, matrix, y, options = self._fit_columns(table, y, sample_weight, groups)
-        values = _numbers(y)
-        weight = checked_sample_weight(sample_weight, len(values))
-        _warn_of_constant(values[weight > 0])
-        names, errors = self._admitted(values, weight), dict[str, float]()
+        self._fit(X, y, sample_weight, groups)
+        return self
+
+    def _fit_on(self, rows: Rows, watcher: CallbackWatcher) -> Fitted:
+        """The fitted model of rows, with the transform of the target that predicts best."""
+        values = rows.targets
+        _warn_of_constant(rows.own(values))
+        names, errors = self._admitted(rows.own(values)), dict[str, float]()
         name = names[0]
         with ExitStack() as stack:
             if len(names) > 1:
-                drawn = self._drawn_rows(matrix, values, weight, options)
-                trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
+                drawn = self._drawn(rows)
+                trained = training_rows(rows.X, rows.train, pairwise=False)
                 first = _first_curved(self._candidates_for(trained))
-                if drawn[1] is not values:  # so few that the whole kernel is quicker
+                if drawn is not rows:  # so few that the whole kernel is quicker
                     first.set_params(n_landmarks=None)
                 one = unfitted(self, candidates=[first], **self._as_given)
-                (operations, n_arrays), (each, _) = cost_on(self, trained), cost_on(one, drawn[0])
-                operations += len(names) * each
-                cost = operations, trained.shape[0], n_arrays, remedies_of_time(self)
-                stack.enter_context(told_of_time(*cost))
+                operations, n_rows, n_arrays, remedies = cost_on(self, trained)
+                operations += len(names) * cost_on(one, drawn.X)[0]
+                stack.enter_context(told_of_time(operations, n_rows, n_arrays, remedies))
                 with kept_warnings():
-                    name, errors = _compared(names, one, *drawn)
-            targets = _transformed(name, values, weight)
-            matrix, targets, weight = self._validated(matrix, targets, options["sample_weight"])
-            given = None if sample_weight is None else weight
-            watcher = CallbackWatcher(self, matrix, targets, given)
-            weights = weight, weight, weight
-            rows = Rows(matrix, targets, *weights, options["groups"], Numbers())
-            fitted = self._fit_on(rows, watcher)
+                    name, errors = _compared(names, one, drawn)
+            targets = _transformed(name, rows)
+            fitted = super()._fit_on(replace(rows, targets=targets), watcher)
         numbers = None if np.array_equal(targets, values) else values
         rows = replace(fitted.rows, outcome=Numbers(name, errors), numbers=numbers)
         recipe = None if fitted.recipe is None else fitted.recipe.set_params(target=names)
-        fitted = replace(fitted, rows=rows, recipe=recipe)
-        self._set_table(fitted, columns, table, y, time.perf_counter() - began)
-        watcher.ends()
-        warn_of_search(self.fitted_.selection, targets)
-        self._warn_of_features(matrix)
-        return self
+        return replace(fitted, rows=rows, recipe=recipe)
 
     def _more_rows(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Matrix, Array, Array | None, Array]:
-        values, transform = _numbers(self._as_known(y)), self._numbers
+        y, transform = self._as_known(y), self.fitted_.outcome
+        check_numbers(y, self._of_classes)
+        values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        assert isinstance(transform, Numbers)
         if not transform.function.takes(values):
             raise ValueError(
                 f"The transform {transform.transform!r} of nonnegative targets does not admit all, "
                 f"the smallest of which is {values.min():.3g}: fit anew to all rows."
             )
         targets = transform.function.forward(values)
-        X, targets, _, weight = super()._more_rows(self._matrix(X), targets, sample_weight)
+        X, targets, _, weight = super()._more_rows(X, targets, sample_weight)
         return X, targets, values, weight
 
-    def _admitted(self, y: Array, weight: Array) -> list[str]:
+    def _admitted(self, y: Array) -> list[str]:
         """Transforms to compare; ValueError for one that does not admit all targets."""
-        own = y[weight > 0]
-        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(own)]
+        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(y)]
         names = list(dict.fromkeys(ensure_list(self.target)))
         if names == ["auto"]:
             if y.ndim > 1:
@@ -261,26 +228,24 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
         for name in names:
             check_known(name, "transform of the target", TARGET_TRANSFORMS)
             if name not in admitted or (y.ndim > 1 and name != "none"):
-                why = f"does not admit all targets, the smallest of which is {own.min():.3g}"
+                why = f"does not admit all targets, the smallest of which is {y.min():.3g}"
                 why = "is for one target" if y.ndim > 1 else why
                 raise ValueError(f"target={name!r} {why}: leave it out, or use target='auto'.")
         return names
 
-    def _drawn_rows(
-        self, X: Any, y: Array, weight: Array, options: dict[str, Any]
-    ) -> tuple[Any, Array, dict[str, Any]]:
+    def _drawn(self, rows: Rows) -> Rows:
         """Rows that transforms are compared on: of many some, of every group in proportion."""
-        rows, pairwise = np.flatnonzero(weight), get_tags(self).input_tags.pairwise
-        if len(rows) <= ROWS_OF_TRANSFORMS or not is_number_of_folds(self.cv):
-            return X, y, options
-        numbers = group_numbers(options["groups"], len(y))
+        train, pairwise = rows.train, get_tags(self).input_tags.pairwise
+        if len(train) <= ROWS_OF_TRANSFORMS or not is_number_of_folds(self.cv):
+            return rows
+        numbers = group_numbers(rows.groups, len(rows.weight))
         rng = check_random_state(self.random_state)
-        some = rows[rows_of_groups(numbers[rows], ROWS_OF_TRANSFORMS, rng)]
+        some = train[rows_of_groups(numbers[train], ROWS_OF_TRANSFORMS, rng)]
         if len(np.unique(numbers[some])) < max(3, number_of_folds(self.cv)):
-            return X, y, options
-        groups = None if options["groups"] is None else numbers[some]
-        drawn = training_rows(X, some, pairwise)
-        return drawn, y[some], {"sample_weight": weight[some], "groups": groups}
+            return rows
+        groups = None if rows.groups is None else numbers[some]
+        X, weight = training_rows(rows.X, some, pairwise), rows.weight[some]
+        return Rows(X, rows.targets[some], weight, weight, weight, groups, rows.outcome)
 
 
 def _first_curved(candidates: list[Any]) -> Any:
@@ -291,29 +256,15 @@ def _first_curved(candidates: list[Any]) -> Any:
     return KernelRegressor() if first is None else clone(model_of_folds(first))
 
 
-def _compared(
-    names: list[str], model: Any, X: Any, y: Array, options: dict[str, Any]
-) -> tuple[str, dict[str, float]]:
-    """The transform to fit, and the held-out error of a model with each, in units of ``y``."""
-    weight, predicted = checked_sample_weight(options["sample_weight"], len(y)), {}
-    train = np.flatnonzero(weight)
+def _compared(names: list[str], model: Any, rows: Rows) -> tuple[str, dict[str, float]]:
+    """The transform to fit, and the held-out error of a model with each, in units of the target."""
+    predicted, more = {}, {"sample_weight": rows.weight, "groups": rows.groups}
     for name in names:
-        fitted = clone(model).fit(X, _transformed(name, y, weight), **options).fitted_
-        held_out = HeldOut(*(values[train] for values in fitted.held_out))
-        predicted[name] = np.array(
-            [
-                means_without_own(TARGET_TRANSFORMS[name], outputs, held_out)
-                for outputs in fitted.repetitions()
-            ]
-        )
+        fitted = clone(model).fit(rows.X, _transformed(name, rows), **more).fitted_
+        of_name = replace(fitted.rows, outcome=Numbers(name))
+        predicted[name] = fitted.replace_parts(rows=of_name).repetitions()
     together = fitted.units_of_fit.scored_together
-    return best_transform(y[train], predicted, weight[train], together)
-
-
-def _numbers(y: Any) -> Array:
-    """Targets as floats; ValueError for text, dates and gaps."""
-    check_numbers(y, "TabularClassifier")
-    return np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
+    return best_transform(rows.own(rows.targets), predicted, rows.own(rows.weight), together)
 
 
 def _warn_of_constant(y: Array) -> None:
@@ -326,7 +277,8 @@ def _warn_of_constant(y: Array) -> None:
         )
 
 
-def _transformed(name: str, y: Array, weight: Array) -> Array:
+def _transformed(name: str, rows: Rows) -> Array:
     """Targets on the scale of a transform; those of weight zero within the range of the others."""
-    own = y[weight > 0]
-    return np.asarray(TARGET_TRANSFORMS[name].forward(np.clip(y, own.min(axis=0), own.max(axis=0))))
+    own = rows.own(rows.targets)
+    inside = np.clip(rows.targets, own.min(axis=0), own.max(axis=0))
+    return np.asarray(TARGET_TRANSFORMS[name].forward(inside))

@@ -25,6 +25,10 @@ from looms.units import Units
 #: Largest bound, in standard deviations of the targets, of outputs that have digits left.
 LARGEST_BOUND = 1e-3
 
+_REFITTED = 3  # rows of a change
+#: Difference from a refit, in standard deviations of the targets, that rounding cannot explain.
+_WRONG = 1e-6
+
 Verdict = Literal["agrees", "cannot tell", "differs"]
 
 
@@ -121,19 +125,26 @@ class Certificate:
 def certified(model: Fitted, n_rows: int = 3) -> Certificate:
     """Certificate of rows of a model, each left out by itself, or with its group or fold."""
     train = model.rows.train
-    places = _places_to_refit(model, min(n_rows, len(train)), train)
+    residuals = np.abs(targets_as_columns(model.loo.residuals)[train]).max(axis=1)
+    first = int(np.argmax(residuals))
+    others = np.delete(np.arange(len(train)), first)
+    drawn = np.random.default_rng(0).choice(others, min(n_rows, len(train)) - 1, replace=False)
+    places = np.sort(np.append(drawn, first))
     try:
-        return _row_certificate(model, places, train)
+        return _row_certificate(model, places)
     except (np.linalg.LinAlgError, NotConvergedError) as error:
         solver = f"a model that could not be fitted ({type(error).__name__})"
         return Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
 
 
-def certified_together(model: Fitted, n_rows: int) -> Certificate:
-    """Certificate of some rows, all of which one refit leaves out."""
+def certified_change(model: Fitted) -> Certificate:
+    """Certificate of a model whose rows changed: of some rows, all of which one refit leaves out.
+
+    RuntimeError if rounding cannot explain it.
+    """
     train = model.rows.train
     n = len(train)
-    G = np.random.default_rng(0).choice(n, min(n_rows, n - 1), replace=False)
+    G = np.random.default_rng(0).choice(n, min(_REFITTED, n - 1), replace=False)
     labels = np.full((1, n), -1)
     labels[0, G] = 0
     left_out = zip(model.members, model.left_out.members, strict=True)
@@ -145,20 +156,22 @@ def certified_together(model: Fitted, n_rows: int) -> Certificate:
             if member.closed
         ]
     passes = [(np.sum(outputs, axis=0), labels, Units.rows(n))]
-    return _certificate(model, train, G, passes)
+    certificate, leading = _certificate(model, G, passes), model.leading
+    if not certificate.relative <= _WRONG:
+        assert leading is not None
+        raise RuntimeError(
+            "Held-out outputs differ from those of a refit by "
+            f"{certificate.relative:.2g} standard "
+            f"deviations of the targets, above the limit of {_WRONG:g}: at mu = {leading.mu:.3g} "
+            "the inverse has lost too many digits. Fit the model anew to these rows, or use a "
+            "larger mu."
+        )
+    return certificate
 
 
-def _places_to_refit(model: Fitted, n_rows: int, train: AnyArray) -> AnyArray:
-    """Places among the rows ``train``, in order."""
-    residuals = np.abs(targets_as_columns(model.loo.residuals)[train]).max(axis=1)
-    first = int(np.argmax(residuals))
-    others = np.delete(np.arange(len(train)), first)
-    drawn = np.random.default_rng(0).choice(others, n_rows - 1, replace=False)
-    return np.sort(np.append(drawn, first))
-
-
-def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray) -> Certificate:
+def _row_certificate(model: Fitted, places: AnyArray) -> Certificate:
     """Of the members in closed form: outputs of the others are refits, and not always the same."""
+    train = model.rows.train
     others: list[Any] = [member for member in model.members if not member.closed]
     if len(others) == len(model.members):
         raise ValueError("certify compares closed forms with refits, but this model has none.")
@@ -175,7 +188,7 @@ def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray) -> Certif
         passes.append((model.held_out.outputs[train[places]] - kept, np.array(tested), units))
     some = blocks_of(model.X).rows(train[places])
     own = model.outputs(some) - sum(member.outputs(some, None) for member in others)
-    certificate = _certificate(model, train, places, passes, own)
+    certificate = _certificate(model, places, passes, own)
     if others:
         solver = f"{certificate.solver} (of its kernel models; others are refitted anyway)"
         certificate = replace(certificate, solver=solver)
@@ -184,7 +197,6 @@ def _row_certificate(model: Fitted, places: AnyArray, train: AnyArray) -> Certif
 
 def _certificate(
     model: Fitted,
-    train: AnyArray,
     places: AnyArray,
     passes: Sequence[tuple[Array, AnyArray, Units]],
     own: Array | None = None,
@@ -194,12 +206,12 @@ def _certificate(
     Parameters
     ----------
     model : fitted.
-    train : (n,) those that take part.
-    places : (k,) of the rows that are compared, among these.
+    places : (k,) of the rows that are compared, among those that take part.
     passes : outputs of these rows; (n_repetitions, n) numbers of what to leave out for them, -1 for
         rows that stay, -2 - k for those of a gap; and all units.
     own : outputs of the model of all rows, to be compared too.
     """
+    train = model.rows.train
     y, X = model.loo.y[train], training_rows(model.X, train, model.pairwise)
     # Outputs, and the differences from them that errors of kernel values explain.
     refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels, _ in passes]

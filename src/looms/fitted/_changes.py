@@ -15,15 +15,10 @@ import scipy.sparse as sp
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import rows_in_memory
-from looms.fitted._certificate import Certificate, certified_together
 from looms.fitted._fitted import Fitted
 from looms.fitted._rows import Rows
 from looms.kernels._samples import training_rows
 from looms.units import Units
-
-_REFITTED = 3  # rows
-#: Difference from a refit, in standard deviations of the targets, that rounding cannot explain.
-_WRONG = 1e-6
 
 
 def remove_rows(model: Fitted, rows: Any) -> Fitted:
@@ -31,28 +26,29 @@ def remove_rows(model: Fitted, rows: Any) -> Fitted:
     n, X = len(model.rows.weight), rows_in_memory(model.X)
     rows = checked_rows(rows, n)
     rest = np.delete(np.arange(n), rows)
-    _check_enough(model, rest)
+    left = rest[model.rows.fit_weight[rest] > 0]
+    if len(left) < 2:
+        raise ValueError(
+            f"rows leaves {len(left)} of {n} samples of non-zero weight: leave-one-out needs two "
+            "or more."
+        )
+    missing = model.outcome.missing(model.rows.targets[left])
+    if missing:
+        raise ValueError(
+            f"rows leaves no sample of non-zero weight in class {missing}: keep some, or "
+            "fit a model to the other classes."
+        )
     out = np.flatnonzero(np.isin(model.rows.train, rows))
-    X = training_rows(X, rest, model.pairwise)
-    weight = np.delete(model.left_out.weight, out)
-    return _changed(model, out, weight, _subset(model, rest, X))
-
-
-def _subset(model: Fitted, rest: AnyArray, X: Matrix) -> Rows:
-    """Some rows of the fit, without the table that they came from."""
-    rows, groups = model.rows, np.unique(model.units.clusters[rest], return_inverse=True)[1]
-    numbers = None if rows.numbers is None else rows.numbers[rest]
-    data = X, rows.targets[rest], rows.weight[rest], rows.weight[rest], rows.weight[rest]
-    return Rows(*data, groups, rows.outcome, numbers)
+    before, weight = model.rows, model.rows.weight[rest]
+    groups = np.unique(model.units.clusters[rest], return_inverse=True)[1]
+    numbers = None if before.numbers is None else before.numbers[rest]
+    data = training_rows(X, rest, model.pairwise), before.targets[rest], weight, weight, weight
+    some = Rows(*data, groups, before.outcome, numbers)
+    return _changed(model, out, np.delete(model.left_out.weight, out), some)
 
 
 def add_rows(
-    model: Fitted,
-    X_new: Matrix,
-    targets: Array,
-    numbers: Array | None,
-    weight: Array,
-    all_weights: Array,
+    model: Fitted, X_new: Matrix, targets: Array, numbers: Array | None, weights: Array
 ) -> Fitted:
     """The model with rows added after its own.
 
@@ -60,9 +56,10 @@ def add_rows(
     ----------
     X_new, targets : samples and coded targets to add, validated.
     numbers : targets as they were given, if a transform of them is fitted.
-    weight, all_weights : weights of the new rows, and of all, as given.
+    weights : of all rows, as given.
     """
     rows, X = model.rows, rows_in_memory(model.X)
+    weight = weights[len(rows.weight) :]
     zeta = weight * weight_factors(model)[model.outcome.codes(targets)]
     if sp.issparse(X):
         X = sp.vstack([X, X_new], format="csr")
@@ -72,8 +69,8 @@ def add_rows(
         numbers = None
     else:
         numbers = np.concatenate([rows.numbers, numbers])
-    data = X, np.concatenate([rows.targets, targets]), all_weights, all_weights, all_weights
-    together = Rows(*data, np.arange(len(all_weights)), rows.outcome, numbers)
+    data = X, np.concatenate([rows.targets, targets]), weights, weights, weights
+    together = Rows(*data, np.arange(len(weights)), rows.outcome, numbers)
     zeta = np.append(model.left_out.weight, zeta[weight > 0])
     return _changed(model, np.empty(0, dtype=np.intp), zeta, together)
 
@@ -130,22 +127,6 @@ def class_weight(model: Fitted) -> dict[Any, float] | None:
     return dict(zip(model.outcome.classes.tolist(), factors.tolist(), strict=True))
 
 
-def _check_enough(model: Fitted, rest: AnyArray) -> None:
-    """ValueError unless a model can be fitted to these rows."""
-    left = rest[model.rows.fit_weight[rest] > 0]
-    if len(left) < 2:
-        raise ValueError(
-            f"rows leaves {len(left)} of {len(model.rows.weight)} samples of non-zero weight: "
-            "leave-one-out needs two or more."
-        )
-    missing = model.outcome.missing(model.rows.targets[left])
-    if missing:
-        raise ValueError(
-            f"rows leaves no sample of non-zero weight in class {missing}: keep some, or "
-            "fit a model to the other classes."
-        )
-
-
 def checked_rows(rows: Any, n: int) -> AnyArray:
     """Indices of rows to remove, from indices or a mask."""
     named = hasattr(rows, "get_indexer")
@@ -175,19 +156,3 @@ def checked_rows(rows: Any, n: int) -> AnyArray:
     if (counts > 1).any():
         raise ValueError(f"rows names row {values[counts > 1][0]} more than once.")
     return values
-
-
-def certified_change(model: Fitted) -> Certificate:
-    """Certificate of a model whose rows changed; RuntimeError if rounding cannot explain it."""
-    certificate = certified_together(model, _REFITTED)
-    if not certificate.relative <= _WRONG:
-        leading = model.leading
-        assert leading is not None
-        raise RuntimeError(
-            "Held-out outputs differ from those of a refit by "
-            f"{certificate.relative:.2g} standard "
-            f"deviations of the targets, above the limit of {_WRONG:g}: at mu = {leading.mu:.3g} "
-            "the inverse has lost too many digits. Fit the model anew to these rows, or use a "
-            "larger mu."
-        )
-    return certificate

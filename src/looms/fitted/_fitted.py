@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from looms._classes import rounding
 from looms._threads import blas_threads, openmp_threads
 from looms._typing import Array, Matrix
 from looms._words import listed
@@ -170,7 +169,7 @@ class Fitted:
         if self.selection is not None and self.candidate_weights is not None:
             agree["candidates"] = len(self.candidate_weights) == len(self.candidates)
         if self.in_folds is not None:
-            agree["folds"] = np.array_equal(self.in_folds.rows, rows.train)
+            agree["folds"] = self.in_folds.held_out.n_samples == m
         if self.blocks_scored_in is not None:
             units, outputs = self.blocks_scored_in
             agree["blocks"] = (len(units.clusters), *outputs.shape) == (m, m, *of_row)
@@ -212,7 +211,7 @@ class Fitted:
         if rule is None:
             tied = rows.outcome.tied(held_out, tie)
             loss = rows.outcome.loss(HeldOut(rows.targets, tied, rows.weight), fit_weight)
-            rule, others["loss"] = Rule(loss.threshold, loss.calibrator, tie), loss.value
+            rule, others["loss"] = loss.rule(tie), loss.value
         return cls(
             rows,
             members,
@@ -320,12 +319,8 @@ class Fitted:
     @property
     def n_features(self) -> int:
         """Number of features of the kernels."""
-        if self.rows.X is not None:
-            return int(self.rows.X.shape[1])
-        leading = self.leading
-        assert leading is not None
-        assert leading.landmarks is not None
-        return int(leading.landmarks.shape[1])
+        leading: Any = self.leading  # on landmarks, if the rows are not at hand
+        return int((self.rows.X if self.has_rows else leading.landmarks).shape[1])
 
     @cached_property
     def units_of_fit(self) -> Units:
@@ -489,6 +484,12 @@ class Fitted:
             solved = [self.system_of(members[0])]
         if not members:
             return None
+        selection = self.selection
+        if selection is not None:
+            kernels = [one for one in selection.candidates if not is_estimator(one.kernel)]
+            best = int(np.argmin([candidate.loss for candidate in kernels]))
+            kept = Candidates(kernels)
+            selection = replace(selection, candidates=kept, index=best, tuning=None)
         total = sum(member.weight for member in members)
         weights = [member.weight / total for member in members]
         units, y = self.units_of_fit, self.rows.own(self.rows.targets)
@@ -500,37 +501,24 @@ class Fitted:
             units,
             list(zip(weights, fits, strict=True)),
             self.fit_intercept,
-            selection=None if self.selection is None else _kernel_selection(self.selection),
+            selection=selection,
             recipe=self.recipe,
             tuned_before=self.tuned_before,
         )
         vars(model)["left_out"] = sum_of(weights, solved)
         return model
 
-    def tie_without_rows(self, tie: float) -> float:
-        """A tie of models without some rows, that of estimators included."""
-        return max(tie, rounding(len(self.rows.train)))
-
-
-def _kernel_selection(selection: Selected) -> Selected:
-    """The selection among the candidates that have a kernel."""
-    kernels = [one for one in selection.candidates if not is_estimator(one.kernel)]
-    best = int(np.argmin([candidate.loss for candidate in kernels]))
-    return replace(selection, candidates=Candidates(kernels), index=best, tuning=None)
-
 
 def prepared(columns: Any, table: Any) -> Any:
-    """Rows as they were passed, as the members take them; ``columns`` is None for numbers."""
+    """Rows as they were passed, as the members take them; ``columns`` is None for numbers.
+
+    Rows in blocks stay as they are.
+    """
     if isinstance(columns, TablePreprocessor):
         return matrix_of(columns, table)
     if columns is not None:
         with openmp_threads(_num_samples(table)):
             table = columns.transform(table)
-    return sample_matrix(table)
-
-
-def sample_matrix(X: Any) -> Matrix | RowBlocks:
-    """Rows as a matrix of finite numbers; those in blocks stay as they are."""
-    if isinstance(X, RowBlocks):
-        return X
-    return as_matrix(check_array(X, input_name="X", **SAMPLES))
+    if isinstance(table, RowBlocks):
+        return table
+    return as_matrix(check_array(table, input_name="X", **SAMPLES))

@@ -17,7 +17,7 @@ from looms._typing import AnyArray, Array
 from looms.fitted._outcome import Outcome
 from looms.held_out import HeldOut
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided, Decisions, Rule
+from looms.selection._decisions import Decided, Decisions, Made, Rule, means
 from looms.threshold import ordinal_thresholds
 
 #: Least distance of two constants, in log odds; the class between them has no rows.
@@ -227,17 +227,12 @@ class OrderedClasses(Outcome):
         if self.calibration is not None:
             calibrator = fit_cumulative_sigmoid(held_out, len(self.ranks))
         weight = fit_weight if self.weighted else held_out.sample_weight
-        cuts = self._cuts(HeldOut(held_out.y, held_out.outputs, weight))
+        used = HeldOut(*(each[weight > 0] for each in (held_out.y, held_out.outputs, weight)))
+        # The largest output of each rank but the last; none has a rank without rows.
+        between = np.concatenate([[-np.inf], ordinal_thresholds(used), [np.inf]])
+        cuts = between[np.searchsorted(np.unique(used.y), np.arange(1, len(self.ranks)))]
         away = np.abs(np.searchsorted(cuts, held_out.outputs) - held_out.y)
         return HeldOutLoss(float(np.average(away, weights=weight)), cuts, calibrator)
-
-    def _cuts(self, held_out: HeldOut) -> Array:
-        """(k - 1,) largest output of each rank but the last; none has a rank without rows."""
-        y, outputs, weight = (each[held_out.sample_weight > 0] for each in held_out)
-        known = np.unique(y)
-        between = ordinal_thresholds(HeldOut(y, outputs, weight))
-        cuts = np.concatenate([[-np.inf], between, [np.inf]])
-        return np.asarray(cuts[np.searchsorted(known, np.arange(1, len(self.ranks)))])
 
     def thresholds(self, rule: Rule) -> dict[str, float]:
         names = self.labels[self.in_order].tolist()
@@ -268,28 +263,20 @@ class OrderedClasses(Outcome):
 
     def decisions(self, rounds: Sequence[Decided], targets: Array) -> OrderedDecisions:
         made = Decisions.of(rounds, self.codes(targets))
-        rows = np.concatenate([one.rows for one in rounds])
-        count = np.bincount(rows, minlength=len(targets))[rows]
-        shares = np.zeros((len(targets), len(self.ranks)))
-        np.add.at(shares, rows, np.concatenate([one.shares for one in rounds]) / count[:, None])
+        rows, n = np.concatenate([one.rows for one in rounds]), len(targets)
+        shares = means(rows, np.concatenate([one.shares for one in rounds]), n)
         ranked = None
         if made.probabilities is not None:
             known = (one.probabilities for one in rounds if one.probabilities is not None)
             up_to = np.cumsum(np.concatenate([*known])[:, self.in_order], axis=1)
             excess = up_to - (targets[rows, None] <= np.arange(len(self.ranks)))
-            ranked = np.zeros(len(targets))
-            np.add.at(ranked, rows, (excess**2).sum(axis=1) / count)
+            ranked = means(rows, (excess**2).sum(axis=1), n)
         return OrderedDecisions(**vars(made), shares=shares, ranked=ranked)
 
     def scores(
-        self,
-        y: Array,
-        outputs: Array,
-        weight: Array,
-        groups: AnyArray | None,
-        decisions: Decisions | None = None,
-        area: tuple[float, Array] | None = None,
+        self, y: Array, outputs: Array, weight: Array, groups: AnyArray | None, made: Made | None
     ) -> ValuesAndErrors:
+        decisions = None if made is None else made[0]
         assert isinstance(decisions, OrderedDecisions)
         more = decisions.ranked, decisions.losses
         return ordered_scores(y, decisions.shares[:, self.in_order], weight, groups, *more)

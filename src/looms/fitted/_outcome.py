@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from looms._classes import class_factors, class_indices, class_targets, merge_ties
+from looms._classes import class_factors, class_indices, class_shares, class_targets, merge_ties
 from looms._scores import (
     ValuesAndErrors,
     class_baselines,
@@ -24,14 +24,14 @@ from looms._scores import (
 )
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator
-from looms.calibration._calibrators import Calibrator, class_probabilities, output_at
+from looms.calibration._calibrators import class_probabilities, output_at
 from looms.calibration._softmax import Softmax
 from looms.conformal._sets import class_margins
 from looms.criteria import PRESS
 from looms.criteria._error_rates import balanced_error_rate
 from looms.held_out import HeldOut
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided, Decisions, Rule
+from looms.selection._decisions import Area, Decided, Decisions, Made, Rule
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._stack import stacking_weights
 from looms.selection._target_transforms import (
@@ -130,10 +130,6 @@ class Outcome(ABC):
         """The same for outputs of each row of the fit, by the other rows."""
         return outputs
 
-    def residuals(self, values: AnyArray, outputs: Array) -> Array | None:
-        """Targets less outputs, of values as they were given; None if they are as of the coded."""
-        return None
-
     def outputs_of_estimator(self, values: Array, classes: AnyArray, likely: bool) -> Array:
         """Outputs, in columns, that an estimator gives for some of the ``classes``.
 
@@ -189,7 +185,7 @@ class Outcome(ABC):
         """Pairs of folds that are held out together; none if no area compares them."""
         return []
 
-    def area(self, *compared: Any) -> tuple[float, Array] | None:
+    def area(self, *compared: Any) -> Area | None:
         """Area under the ROC curve of `looms.selection._fold_pairs.pair_auc`; None for none."""
         return None
 
@@ -197,13 +193,7 @@ class Outcome(ABC):
 
     @abstractmethod
     def scores(
-        self,
-        y: Array,
-        outputs: Array,
-        weight: Array,
-        groups: AnyArray | None,
-        decisions: Decisions | None = None,
-        area: tuple[float, Array] | None = None,
+        self, y: Array, outputs: Array, weight: Array, groups: AnyArray | None, made: Made | None
     ) -> ValuesAndErrors:
         """Values and errors of scores of held-out rows.
 
@@ -212,7 +202,7 @@ class Outcome(ABC):
         y : (n,) or (n, t) targets; numbers in the units of ``outputs``.
         outputs : (n_repetitions, n) or (n_repetitions, n, t), NaN if a row is not held out.
         weight, groups : as of `looms._scores.class_scores`.
-        decisions, area : of classes.
+        made : decisions on classes, and the area under their ROC curve.
         """
 
     @abstractmethod
@@ -258,7 +248,7 @@ class Classes(Outcome):
     def makes_rule(self, rule: Rule) -> bool:
         k, shape = len(self.labels), np.shape(rule.threshold)
         if isinstance(rule.calibrator, Softmax):
-            return rule.calibrator.constants.shape == (k,) and shape in ((), (k,))
+            return k > 2 and rule.calibrator.constants.shape == (k,) and shape in ((), (k,))
         return shape == () and not hasattr(rule.calibrator, "constants")
 
     def coded(self, codes: AnyArray) -> Array:
@@ -272,7 +262,9 @@ class Classes(Outcome):
 
         Probabilities are those of the classes as they are, whatever their weights. The threshold
         of a probability is that of a calibrator with the weights of the fit: otherwise it would
-        undo them.
+        undo them. Its loss is the balanced error. Without a calibrator 0 is where classes change.
+        For several classes with a softmax the threshold is (n_classes,) numbers; with another one
+        the largest output wins, and it is 0.
         """
         calibrator = weighted = None
         if self.calibration is not None:
@@ -280,31 +272,19 @@ class Classes(Outcome):
             if isinstance(self.threshold, Real) and self.weighted:
                 own = HeldOut(held_out.y, held_out.outputs, fit_weight)
                 weighted = fit_calibrator(own, self.calibration)
-        cut, loss = self._threshold_and_loss(weighted, held_out)
-        return HeldOutLoss(loss, cut, calibrator)
-
-    def _threshold_and_loss(
-        self, calibrator: Calibrator | None, held_out: HeldOut
-    ) -> tuple[float | Array, float]:
-        """Threshold of the outputs, and the loss of its rule; of probabilities the balanced error.
-
-        Without a calibrator 0 is where classes change. For several classes with a softmax the
-        threshold is (n_classes,) numbers; with another one the largest output wins, and it is 0.
-        """
         if not isinstance(self.threshold, Real):
-            if not self.positive_first:
-                return find_threshold(held_out, self.threshold)
             y, outputs, weight = held_out
-            of_first, loss = find_threshold(HeldOut(-y, -outputs, weight), self.threshold)
-            return -of_first, loss
+            sign = -1.0 if self.positive_first else 1.0
+            found, loss = find_threshold(HeldOut(sign * y, sign * outputs, weight), self.threshold)
+            return HeldOutLoss(loss, sign * found, calibrator)
         cut: float | Array = 0.0
-        if isinstance(calibrator, Softmax):
-            cut = calibrator.thresholds(held_out.outputs[held_out.sample_weight > 0])
-        elif calibrator is not None and held_out.y.ndim == 1:
+        if isinstance(weighted, Softmax):
+            cut = weighted.thresholds(held_out.outputs[held_out.sample_weight > 0])
+        elif weighted is not None and held_out.y.ndim == 1:
             probability = float(self.threshold)
             probability = 1.0 - probability if self.positive_first else probability
-            cut = output_at(calibrator, held_out.outputs, probability)
-        return cut, balanced_error_rate(*held_out, threshold=cut)
+            cut = output_at(weighted, held_out.outputs, probability)
+        return HeldOutLoss(balanced_error_rate(*held_out, threshold=cut), cut, calibrator)
 
     def tied(self, outputs: Array, tie: float) -> Array:
         return merge_ties(outputs, tie)
@@ -350,24 +330,21 @@ class Classes(Outcome):
         return class_probabilities(rule.calibrator, outputs)
 
     def decided(self, rows: AnyArray, outputs: Array, rule: Rule) -> Decided:
-        return Decided.of(rows, outputs, rule)
+        """Ties are those of `looms._classes.class_shares`."""
+        p = None if rule.calibrator is None else self.probabilities(outputs, rule)
+        return Decided(rows, outputs, class_shares(outputs, rule.threshold, rule.tie), p)
 
     def pairs(self, Y: Array, number: AnyArray) -> list[tuple[int, int]]:
         return fold_pairs(Y, number)
 
-    def area(self, *compared: Any) -> tuple[float, Array]:
+    def area(self, *compared: Any) -> Area:
         return pair_auc(*compared)
 
     def scores(
-        self,
-        y: Array,
-        outputs: Array,
-        weight: Array,
-        groups: AnyArray | None,
-        decisions: Decisions | None = None,
-        area: tuple[float, Array] | None = None,
+        self, y: Array, outputs: Array, weight: Array, groups: AnyArray | None, made: Made | None
     ) -> ValuesAndErrors:
-        assert decisions is not None
+        assert made is not None
+        decisions, area = made
         assert area is not None
         codes = self.codes(y)
         return class_scores(codes, decisions.wrong, area, weight, groups, decisions.losses)
@@ -421,17 +398,8 @@ class Numbers(Outcome):
     def predicted_of_fit(self, held_out: HeldOut, outputs: Array) -> Array:
         return outputs if self.plain else means_without_own(self.function, outputs, held_out)
 
-    def residuals(self, values: AnyArray, outputs: Array) -> Array:
-        return np.asarray(self.function.forward(values) - outputs)
-
     def scores(
-        self,
-        y: Array,
-        outputs: Array,
-        weight: Array,
-        groups: AnyArray | None,
-        decisions: Decisions | None = None,
-        area: tuple[float, Array] | None = None,
+        self, y: Array, outputs: Array, weight: Array, groups: AnyArray | None, made: Made | None
     ) -> ValuesAndErrors:
         return number_scores(y, outputs, weight, groups)
 

@@ -82,12 +82,6 @@ class Rows:
         """Values of the rows that take part."""
         return values[self.train]
 
-    @property
-    def data(self) -> tuple[Any, Any, Array, AnyArray | None]:
-        """X, y, weights and groups, as `fit` takes them."""
-        y = self.outcome.passed(self.y)
-        return self.X, y, self.weight, self.groups if self.grouped else None
-
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""
         options: dict[str, Any] = {"classes": self.outcome.stratified, "random_state": self.seed}
@@ -102,8 +96,7 @@ class Rows:
         if is_number_of_folds(cv):
             groups = self.own(self.groups)
             stratified = self.outcome.stratified
-            folds = outer_folds(cv, self.own(self.y), groups, stratified, self.seed, most)
-            return Units.partition(folds, groups)
+            return outer_folds(cv, self.own(self.y), groups, stratified, self.seed, most)
         if not LEAST_OUTER_FOLDS <= units.once.n_units <= OUTER_FOLDS:
             raise ValueError(
                 f"cv has {units.once.n_units} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are "
@@ -114,26 +107,31 @@ class Rows:
     def choice_units(self, cv: Any, units: Units) -> Units:
         """`outer_units` that candidates are compared in; others where a fold has left too few."""
         most = _choice_folds.get()
-        if most == CHOICE_FOLDS:
-            return self.outer_units(cv, units, most)
         try:
             return self.outer_units(cv, units, most)
         except ValueError:  # three folds leave fewer rows than five; two of cv are too few
+            if most == CHOICE_FOLDS:
+                raise
             return self.outer_units(cv if is_number_of_folds(cv) else None, units, CHOICE_FOLDS)
 
-    def loss(
-        self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0
-    ) -> HeldOutLoss:
-        """Loss of held-out outputs of some of the rows that take part."""
-        places, factor = self.train[rows], factor if self.weighs else 1.0
-        own = HeldOut(held_out.y, held_out.outputs, factor * self.weight[places])
-        return self.outcome.loss(own, factor * self.fit_weight[places])
+    def factors(self, some: AnyArray | None) -> Any:
+        """Factors for the weights of some of the rows that keep the proportions of all; None for
+        all rows."""
+        if some is None or not self.weighs:
+            return 1.0
+        return self.outcome.factors(self.own(self.targets), self.own(self.weight), some)
+
+    def loss(self, outputs: Array, some: AnyArray | None = None) -> HeldOutLoss:
+        """Loss of held-out outputs of the rows that take part, or of some of them."""
+        rows, factor = self.train if some is None else self.train[some], self.factors(some)
+        held_out = HeldOut(self.targets[rows], outputs, factor * self.weight[rows])
+        return self.outcome.loss(held_out, factor * self.fit_weight[rows])
 
 
 def outer_folds(
     cv: Any, y: AnyArray, groups: AnyArray, classes: bool, seed: int, most: int = OUTER_FOLDS
-) -> AnyArray:
-    """Number of the outer fold of each row, at most ``most`` folds, stratified by class.
+) -> Units:
+    """Outer folds of rows, at most ``most``, stratified by class.
 
     ValueError if there are fewer than three folds, or too few rows outside some fold for ``cv``.
     """
@@ -166,7 +164,7 @@ def outer_folds(
         if rest.sum() < 3 or n_units < max(inner, least):
             left = f"{n_units} {unit}s are left"
             raise ValueError(f"Without an outer fold {left}: too few to tune on.")
-    return np.asarray(numbers)
+    return Units.partition(numbers, groups)
 
 
 def units_of_classes(codes: AnyArray, groups: AnyArray, rows: AnyArray | bool = True) -> list[int]:
@@ -182,15 +180,6 @@ def few_choice_folds() -> Iterator[None]:
         yield
     finally:
         _choice_folds.reset(token)
-
-
-def folds_or_units(y: AnyArray, units: Units, classes: bool, most: int) -> Units:
-    """Folds in the place of rows or groups; these if some class has too few rows, or groups."""
-    try:
-        folds = outer_folds(None, y, units.clusters, classes, 0, most)
-    except ValueError:
-        return units
-    return Units.partition(folds, units.clusters)
 
 
 def rows_at(X: Any, rows: AnyArray, pairwise: bool = False) -> Any:

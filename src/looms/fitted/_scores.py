@@ -8,14 +8,8 @@ from looms._threads import blas_threads
 from looms._typing import Array
 from looms.fitted._fitted import Fitted
 from looms.held_out import HeldOut
-from looms.scores import (
-    Scores,
-    decisions_within,
-    held_out_decisions,
-    kind_of_nested,
-    kind_of_units,
-)
-from looms.selection._decisions import Decisions
+from looms.scores import Scores, decisions_within, held_out_decisions, kind_of_nested, kind_of_units
+from looms.selection._decisions import Made
 from looms.selection._nested import Nested
 
 
@@ -27,21 +21,17 @@ def held_out_scores(model: Fitted) -> Scores:
     known: Scores | None = model.computed.get("scores")
     if known is not None:
         return known
-    scores = scored(model, _fold_predictions(model))
-    if model.in_folds is not None and model.transforms:
+    in_folds = model.in_folds
+    if in_folds is not None and model.held_out_predicted is not model.held_out:
+        predicted = HeldOut(*(model.rows.own(values) for values in model.held_out_predicted))
+        own = in_folds.held_out.residuals
+        in_folds = replace(in_folds, held_out=predicted, own_residuals=own)
+    scores = scored(model, in_folds)
+    if in_folds is not None and model.transforms:
         kind = f"{scores.kind}; the transform was chosen on all rows: optimistic"
         scores = replace(scores, kind=kind, optimistic=True)
     model.computed["scores"] = scores
     return scores
-
-
-def _fold_predictions(model: Fitted) -> Nested | None:
-    """``in_folds`` with predictions in units of the target."""
-    in_folds = model.in_folds
-    if in_folds is None or model.held_out_predicted is model.held_out:
-        return in_folds
-    predicted = HeldOut(*(values[in_folds.rows] for values in model.held_out_predicted))
-    return replace(in_folds, held_out=predicted, own_residuals=in_folds.held_out.residuals)
 
 
 def scored(model: Fitted, nested: Nested | None) -> Scores:
@@ -49,11 +39,12 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     rows, outcome = model.rows, model.outcome
     y, outputs, weight = model.held_out_predicted
     own, outputs = rows.own(weight), outputs.copy()
-    decisions = area = None
+    made: Made | None = None
     if nested is not None:
-        decisions, area, outputs[rows.train] = nested.decisions, nested.auc, nested.held_out.outputs
+        made, outputs[rows.train] = nested.made, nested.held_out.outputs
     elif outcome.decides:
-        decisions, area = decided(model, own)
+        made = decided(model, own)
+    decisions = None if made is None else made[0]
     if decisions is not None:
         outputs[rows.train] = decisions.outputs
     again = nested is None and not outcome.decides
@@ -67,7 +58,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         units = nested.units
         kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
     return Scores(
-        outcome.scores(*of_rows, decisions, area),
+        outcome.scores(*of_rows, made),
         kind,
         optimistic,
         HeldOut(y, outputs, weight),
@@ -79,7 +70,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     )
 
 
-def decided(model: Fitted, weight: Array) -> tuple[Decisions, tuple[float, Array] | None]:
+def decided(model: Fitted, weight: Array) -> Made:
     """Decisions on held-out outputs at the values chosen, and the area under the ROC curve.
 
     With the area comes what each row adds to its deviation. It compares held-out rows under one

@@ -10,17 +10,12 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import _num_samples
 
-from looms._classes import tie_width
+from looms._classes import rounding, tie_width
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, blocks_of, rows_in_memory
+from looms.blocks import blocks_of, rows_in_memory
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
-from looms.conformal._jackknife import (
-    intervals_of_ends,
-    order_statistic,
-    outwards,
-    required_rank,
-)
+from looms.conformal._jackknife import intervals_of_ends, order_statistic, outwards, required_rank
 from looms.conformal._local_scale import LocalScale
 from looms.fitted._fitted import Fitted, output_of
 from looms.fitted._outcome import Numbers, Outcome
@@ -28,33 +23,32 @@ from looms.fitted._rows import rows_at
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import largest_of
-from looms.lssvm.fit import KernelMember, Member, cross_of
-from looms.lssvm.left_out import Chosen, LeftOut
+from looms.lssvm.fit import Member, cross_of
+from looms.lssvm.left_out import Chosen
 from looms.scores import WithoutUnits
 from looms.selection._nested import Nested
-from looms.units import Batch, Units
+from looms.units import Units
 
 #: Intervals from residuals and the outputs of the models without each row.
-INTERVALS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
-METHODS = (*INTERVALS, "scaled")
+INTERVALS = {"plus": jackknife_plus, "minmax": jackknife_minmax, "scaled": jackknife_plus}
 _NUMBERS = 1 << 20  # in the outputs of a block of rows, with one of each row of the fit
-_ONLY_NEW = "Models without a fold are kept for new rows: the rows of their fit are not."
 _OUTPUTS = 1 << 22  # of models without each fold, in memory at once
 
 
-class FoldModels(LeftOut):
-    """Models that were fitted anew without each fold, of any kind.
+class FoldModels:
+    """Models that were fitted anew without each fold, of any kind: a `LeftOut` for new rows alone.
 
     Parameters
     ----------
     models : outputs of new rows, (b, t), by the model without each of the units.
-    y, weight : as for `LeftOut`.
+    y : as for `LeftOut`.
     """
 
-    def __init__(self, models: Sequence[Callable[[Any], Array]], y: Array, weight: Array) -> None:
-        self.models, self.y, self.weight = models, y, weight
+    def __init__(self, models: Sequence[Callable[[Any], Array]], y: Array) -> None:
+        self.models, self.y = models, y
 
     def at(self, X: Any, units: Units) -> Array:
+        """As of `LeftOut`."""
         return np.stack([outputs(X) for outputs in self.models], axis=1)
 
     def parts(self, n: int) -> Iterator[slice]:
@@ -62,35 +56,17 @@ class FoldModels(LeftOut):
         step = max(1, _OUTPUTS // (len(self.models) * self.y.shape[1]))
         return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
-    def own(self, X: Any, rows: AnyArray, units: Units) -> Array:
-        F, number = np.empty((len(rows), self.y.shape[1])), units.own[rows]
-        for k, outputs in enumerate(self.models):
-            changed = np.flatnonzero(number == k)
-            if len(changed):
-                F[changed] = outputs(rows_at(X, changed))
-        return F
-
-    def outputs(self, units: Units) -> Array:
-        raise ValueError(_ONLY_NEW)
-
-    def fitted(self) -> Array:
-        raise ValueError(_ONLY_NEW)
-
-    def of_own(self, rows: AnyArray) -> Array:
-        raise ValueError(_ONLY_NEW)
-
-    def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
-        raise ValueError(_ONLY_NEW)
-
 
 def models_without(model: Fitted, nested: Nested | None) -> WithoutUnits:
     """Models without each unit: those that ``nested`` selected, or those of the fit.
 
     In closed form they take n³ flops, once, and ValueError if the rows are not at hand.
     """
-    features = model.rows.train if model.pairwise else None
+    rows, tables = model.rows, tuple[Fitted, ...]()
+    features = rows.train if model.pairwise else None
+    left_out: Any = None
     if nested is None:
-        left_out, units = model.left_out, model.units_of_intervals
+        left_out, units, tie = model.left_out, model.units_of_intervals, model.tie
         first = blocks_of(model.X).rows(np.arange(1))
         first = first if features is None else first[:, features]
         n = len(left_out.y)
@@ -98,44 +74,30 @@ def models_without(model: Fitted, nested: Nested | None) -> WithoutUnits:
             outputs = left_out.outputs(units)[units.repetition[units.own], np.arange(n)]
             left_out.at(first, units)  # which keeps what new rows need
         residuals = (left_out.y - outputs).reshape(-1, *model.loo.y.shape[1:])
-        tie = model.tie_without_rows(model.tie)
-        return WithoutUnits(left_out, units, residuals, tie, features)
-    if not nested.in_closed_form:
-        return _models_of_folds(model, nested)
-    y, _, weight = nested.held_out
-    settings = (KernelMember(1.0, one.kernel, one.mu) for one in nested.models)
-    solved = [model.system_of(member) for member in settings]
-    chosen = Chosen(solved, nested.units, nested.model_of_fold, targets_as_columns(y), weight)
-    tie = model.tie_without_rows(nested.tie)
-    return WithoutUnits(chosen, nested.units, nested.residuals, tie, features)
+    else:
+        units, residuals, tie = nested.units, nested.residuals, nested.tie
+        Y, weight = targets_as_columns(rows.own(rows.targets)), nested.held_out.sample_weight
+        if nested.in_closed_form:
+            solved = [model.system_of(member) for member in nested.models]
+            left_out = Chosen(solved, units, nested.model_of_fold, Y, weight)
+        elif isinstance(nested.models[0], Fitted):
+            features, tables = None, nested.models
+            rests = [np.delete(rows.train, left) for left in units]
+            pairs = zip(tables, rests, strict=True)
+            left_out = FoldModels([partial(_outputs_of_table, *pair) for pair in pairs], Y)
+        else:
+            # Of which landmarks take nothing: rows in blocks stay there.
+            X = None if rows.X is None else training_rows(rows.X, rows.train, model.pairwise)
+            of_folds = [partial(_outputs_of_members, members, X) for members in nested.models]
+            left_out = FoldModels(of_folds, Y)
+    tie = max(tie, rounding(len(rows.train)))  # that of estimators included
+    return WithoutUnits(left_out, units, residuals, tie, features, tables)
 
 
 def models_at_hand(model: Fitted, nested: Nested | None) -> WithoutUnits | None:
     """The same if that takes no solution of a system."""
-    if nested is None:
-        return models_without(model, None) if model.has_left_out else None
-    return None if nested.in_closed_form else _models_of_folds(model, nested)
-
-
-def _models_of_folds(model: Fitted, nested: Nested) -> WithoutUnits:
-    y, weight = model.rows.own(model.rows.targets), nested.held_out.sample_weight
-    tables = tuple(one for one in nested.models if isinstance(one, Fitted))
-    if tables:
-        rests = (np.delete(nested.rows, left) for left in nested.units)
-        pairs = zip(tables, rests, strict=True)
-        outputs = [partial(_outputs_of_table, table, rest) for table, rest in pairs]
-    else:
-        X = model.rows.X  # of which landmarks take nothing: rows in blocks stay there
-        X = None if X is None else training_rows(X, nested.rows, model.pairwise)
-        outputs = [partial(_outputs_of_members, members, X) for members in nested.models]
-    return WithoutUnits(
-        FoldModels(outputs, targets_as_columns(y), weight),
-        nested.units,
-        nested.residuals,
-        model.tie_without_rows(nested.tie),
-        nested.rows if model.pairwise and not tables else None,
-        tables,
-    )
+    at_hand = model.has_left_out if nested is None else not nested.in_closed_form
+    return models_without(model, nested) if at_hand else None
 
 
 def _outputs_of_table(table: Fitted, rest: AnyArray, X: Any) -> Array:
@@ -183,7 +145,7 @@ def intervals(
     confidence_level: float,
     method: str,
     outcome: Numbers,
-    scales: Callable[[slice, tuple[int, ...]], dict[str, Array]] | None = None,
+    model: Fitted | None = None,
 ) -> Array:
     """Prediction intervals of new rows, (m, 2) or (m, t, 2), in units of the target.
 
@@ -192,8 +154,8 @@ def intervals(
     models : without each unit, of targets on the scale of the ``outcome``, or tables that were
         fitted anew, each with its own.
     X : samples, or rows as they were passed if the models are of tables.
-    confidence_level, method : "plus" or "minmax", as of `looms.conformal`.
-    scales : of "plus", scales of the residuals and of a block of new rows.
+    confidence_level, method : "plus" or "minmax", as of `looms.conformal`; or "scaled", "plus" with
+        residuals scaled by those of the nearest rows of the fit of a ``model``.
     """
     r = models.residuals
     ends = np.empty((_num_samples(X), *r.shape[1:], 2))
@@ -204,7 +166,10 @@ def intervals(
         return ends
     error = models.tie * largest_of(models.left_out.y.reshape(r.shape))
     for rows, F in outputs_without(models, X):
-        more = {} if scales is None else scales(rows, F.shape)
+        more = {}
+        if method == "scaled" and model is not None:
+            some = blocks_of(X).rows(np.arange(rows.start, rows.stop))
+            more = _scales(model, some, F.shape)
         ends[rows] = INTERVALS[method](r, F, confidence_level, rounding_error=error, **more)
     if outcome.plain:
         return ends
@@ -238,19 +203,6 @@ def _table_intervals(
     if method == "minmax":
         return outwards(lower.min(axis=1), upper.max(axis=1), 0.0, len(away))
     return intervals_of_ends(lower, upper, confidence_level)
-
-
-def scaled_intervals(
-    model: Fitted, models: WithoutUnits, X: Matrix | RowBlocks, confidence_level: float
-) -> Array:
-    """`intervals` with residuals scaled by those of the nearest rows of the fit."""
-    outcome, blocks = model.outcome, blocks_of(X)
-    assert isinstance(outcome, Numbers)
-
-    def scales(rows: slice, shape: tuple[int, ...]) -> dict[str, Array]:
-        return _scales(model, blocks.rows(np.arange(rows.start, rows.stop)), shape)
-
-    return intervals(models, X, confidence_level, "plus", outcome, scales)
 
 
 def _scales(model: Fitted, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array]:

@@ -33,7 +33,6 @@ from looms.folds import GapKFold
 from looms.kernels import Kernel
 from looms.nonconformity import NonconformityClassifier
 from looms.scores import WithoutUnits
-from looms.selection._nested import Setting
 from looms.selection._objective import HyperPrior
 from looms.tables import TablePreprocessor
 from looms.threshold import ThresholdRule
@@ -42,7 +41,7 @@ from looms.threshold import ThresholdRule
 _ROOTS = (
     *(Model, PrevalenceClassifier, NonconformityClassifier, BoostedTrees, TablePreprocessor),
     *(Search, Kernel, Criterion, ThresholdRule, GapKFold),
-    *(Beta, CumulativeSigmoid, Isotonic, Sigmoid, Softmax, Setting, HyperPrior),
+    *(Beta, CumulativeSigmoid, Isotonic, Sigmoid, Softmax, HyperPrior),
 )
 #: Rooms of such classes, which use no files: others may inherit from them, wherever imported.
 _ROOMS = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,13 +14,12 @@ from looms._typing import Array
 from looms._words import count, estimate_text
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
-from looms.held_out import HeldOut
 from looms.kernels import Linear, Weighted
 from looms.kernels._hyperparameters import CLOSE_TO_LINEAR
 from looms.kernels._names import as_kernel, is_estimator, kernel_name
 from looms.lssvm.fit import Fit, KernelMember
-from looms.optimize._search import Outcome, Point
-from looms.selection._objective import HeldOutCriterion
+from looms.optimize._search import Outcome
+from looms.selection._decisions import Rule
 from looms.selection._problem import Problem, Tuned
 from looms.selection._tuning import BoundMet, Tuning
 
@@ -124,9 +123,9 @@ class HeldOutLoss(NamedTuple):
     threshold: float | Array = 0.0
     calibrator: Calibrator | None = None
 
-
-#: Loss of the leave-one-out outputs of a candidate.
-LossOf: TypeAlias = Callable[[HeldOut], HeldOutLoss]
+    def rule(self, tie: float) -> Rule:
+        """Threshold and calibrator with a tie."""
+        return Rule(self.threshold, self.calibrator, tie)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,8 @@ class Choice:
     Attributes
     ----------
     candidates : candidates in the order in which they were tried.
-    models : tuning of each candidate, and its model or None.
+    tunings : of each candidate.
+    fits : models of the candidates that could be evaluated, by place.
     index : of the candidate with the smallest loss, or the largest weight in a stack.
     loss : loss, threshold and calibrator of the selected candidate.
     weights : (n_candidates,) weights of their outputs, which may all be one's; None if they were
@@ -144,33 +144,18 @@ class Choice:
     """
 
     candidates: list[Candidate]
-    models: list[tuple[Tuning, Fit | None]]
+    tunings: list[Tuning]
+    fits: dict[int, Fit]
     index: int
     loss: HeldOutLoss
     weights: Array | None = None
 
     @property
-    def best(self) -> Candidate:
-        """The selected candidate."""
-        return self.candidates[self.index]
-
-    @property
-    def tuning(self) -> Tuning:
-        """Its tuning."""
-        return self.models[self.index][0]
-
-    @property
-    def fit(self) -> Fit:
-        """Its model."""
-        fit = self.models[self.index][1]
-        if fit is None:
-            raise ValueError(f"{self.best} has no model and cannot be the best.")
-        return fit
-
-    @property
-    def fits(self) -> dict[int, Fit]:
-        """Models of the candidates that could be evaluated, by place."""
-        return {k: fit for k, (_, fit) in enumerate(self.models) if fit is not None}
+    def summed(self) -> list[tuple[float, Fit]]:
+        """Weights of the models that are summed, or one of the best, and their fits."""
+        if self.weights is None:
+            return [(1.0, self.fits[self.index])]
+        return [(w, self.fits[k]) for k, w in enumerate(self.weights.tolist()) if w]
 
     def combined(self, weights: Array, losses: Array, loss: HeldOutLoss, stacked: bool) -> Choice:
         """The same candidates with other losses; stacked, or the one with all the weight."""
@@ -180,28 +165,15 @@ class Choice:
         ]
         k = int(np.argmax(weights))
         candidates[k] = replace(candidates[k], threshold=loss.threshold)
-        return Choice(candidates, self.models, k, loss, weights if stacked else None)
-
-
-class Watcher(Protocol):
-    """Callbacks of the selection; a true return value stops it."""
-
-    def candidate_begins(self, name: str) -> None: ...
-
-    def stage_begins(self, objective: HeldOutCriterion) -> None: ...
-
-    def evaluation_done(self, objective: HeldOutCriterion, point: Point) -> None: ...
-
-    def iteration_done(self, objective: HeldOutCriterion, iteration: int, point: Point) -> bool: ...
-
-    def candidate_ends(self, candidate: Candidate) -> bool: ...
+        kept = weights if stacked else None
+        return replace(self, candidates=candidates, index=k, loss=loss, weights=kept)
 
 
 def choose(
     problems: Sequence[Problem],
     *,
-    loss_of: LossOf,
-    watcher: Watcher,
+    loss_of: Callable[[Array], HeldOutLoss],
+    watcher: Any,
     by_value: bool = False,
 ) -> Choice:
     """Candidate with the smallest loss, among kernels tuned under criteria, and estimators.
@@ -212,8 +184,9 @@ def choose(
     Parameters
     ----------
     problems : a problem for each candidate.
-    loss_of : loss by which candidates are compared; it also sets the threshold.
-    watcher : callbacks.
+    loss_of : loss of held-out outputs by which candidates are compared; it sets the threshold, too.
+    watcher : its methods are called as those of `CallbackWatcher` of the estimators; a true value
+        stops the selection.
     by_value : whether they are compared by the criterion instead, as the points of a grid are.
 
     Raises
@@ -227,29 +200,31 @@ def choose(
         "progress": watcher.iteration_done,
     }
     candidates: list[Candidate] = []
-    models: list[tuple[Tuning, Fit | None]] = []
+    tunings: list[Tuning] = []
+    fits: dict[int, Fit] = {}
+    losses: dict[int, HeldOutLoss] = {}
     failures: list[str] = []
-    best: tuple[int, HeldOutLoss] | None = None
     for problem in problems:
         candidate = problem.candidate
         watcher.candidate_begins(f"{kernel_name(candidate.kernel)}, {candidate.criterion}")
         began = time.perf_counter()
         tuned = problem.tune(**callbacks) if by_value else _tuned_with_weights(problem, **callbacks)
         seconds = time.perf_counter() - began
-        loss = HeldOutLoss(np.inf) if tuned.fit is None else loss_of(tuned.fit.decided)
+        loss = HeldOutLoss(np.inf) if tuned.fit is None else loss_of(tuned.fit.decided.outputs)
         compared = loss._replace(value=tuned.tuning.value) if by_value else loss
         candidates.append(_candidate(problem, tuned, compared, seconds))
-        models.append((tuned.tuning, tuned.fit))
+        tunings.append(tuned.tuning)
         if tuned.fit is None:
             failures.append(tuned.failure)
-        elif best is None or compared.value < candidates[best[0]].loss:
-            best = len(candidates) - 1, loss
+        else:
+            fits[len(tunings) - 1], losses[len(tunings) - 1] = tuned.fit, loss
         del tuned  # its samples go before those of the next problem come
-        if watcher.candidate_ends(candidates[-1]) and best is not None:
+        if watcher.candidate_ends(candidates[-1]) and fits:
             break
-    if best is None:
+    if not fits:
         raise ValueError(f"No candidate could be evaluated. {failures[0]}")
-    return Choice(candidates, models, *best)
+    best = min(fits, key=lambda k: candidates[k].loss)
+    return Choice(candidates, tunings, fits, best, losses[best])
 
 
 def _tuned_with_weights(problem: Problem, **callbacks: Any) -> Tuned:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from looms._classes import class_shares
 from looms._typing import AnyArray, Array
-from looms.calibration._calibrators import Calibrator, class_probabilities
+from looms.calibration._calibrators import Calibrator
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +44,6 @@ class Decided(NamedTuple):
     shares: Array
     probabilities: Array | None
 
-    @classmethod
-    def of(
-        cls,
-        rows: AnyArray,
-        outputs: Array,
-        rule: Rule,
-    ) -> Decided:
-        """Decisions and probabilities; ties are those of `looms._classes.class_shares`."""
-        p = None if rule.calibrator is None else class_probabilities(rule.calibrator, outputs)
-        return cls(rows, outputs, class_shares(outputs, rule.threshold, rule.tie), p)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions:
@@ -84,51 +72,28 @@ class Decisions:
     @classmethod
     def of(cls, rounds: Sequence[Decided], labels: AnyArray) -> Decisions:
         """Decisions from rounds, in which every row is held out at least once."""
-        rows = np.concatenate([one.rows for one in rounds])
+        rows, n = np.concatenate([one.rows for one in rounds]), len(labels)
         shares = np.concatenate([one.shares for one in rounds])
-        n, n_classes = len(labels), shares.shape[1]
-        votes = np.zeros((n, n_classes))
+        votes = np.zeros((n, shares.shape[1]))
         np.add.at(votes, rows, shares)
-        count = np.bincount(rows, minlength=n)
-        f = np.concatenate([one.outputs for one in rounds])
-        outputs = np.zeros((n, *f.shape[1:]))
-        np.add.at(outputs, rows, f / count[rows].reshape(-1, *(1 for _ in f.shape[1:])))
-        wrong = 1.0 - votes[np.arange(n), labels] / count
+        outputs = means(rows, np.concatenate([one.outputs for one in rounds]), n)
+        wrong = 1.0 - votes[np.arange(n), labels] / np.bincount(rows, minlength=n)
         if rounds[0].probabilities is None:
             return cls(outputs, votes.argmax(axis=1), wrong, None, None)
         p = np.concatenate([one.probabilities for one in rounds if one.probabilities is not None])
-        means = np.zeros((n, n_classes))
-        np.add.at(means, rows, p / count[rows, None])
         own = np.maximum(p[np.arange(len(rows)), labels[rows]], np.finfo(np.float64).eps)
-        losses = np.zeros(n)
-        np.add.at(losses, rows, -np.log(own) / count[rows])
-        return cls(outputs, votes.argmax(axis=1), wrong, means, losses)
+        probabilities, losses = means(rows, p, n), means(rows, -np.log(own), n)
+        return cls(outputs, votes.argmax(axis=1), wrong, probabilities, losses)
 
 
-class Deciding(Protocol):
-    """What held-out outputs are of, as decisions and their scores ask it: `looms.fitted`."""
+def means(rows: AnyArray, values: Array, n: int) -> Array:
+    """(n, ...) means of values over the rounds in which each row is held out."""
+    sums, count = np.zeros((n, *values.shape[1:])), np.bincount(rows, minlength=n)
+    np.add.at(sums, rows, (values.T / count[rows]).T)
+    return sums
 
-    @property
-    def decides(self) -> bool:
-        """True if a rule makes decisions of outputs."""
 
-    def codes(self, targets: Array, /) -> AnyArray:
-        """(n,) indices of the classes."""
-
-    def factors(self, targets: Array, weight: Array, rest: AnyArray, /) -> Array:
-        """Factors for the weights of the rows ``rest`` that keep proportions of all rows."""
-
-    def tied(self, outputs: Array, tie: float, /) -> Array:
-        """Outputs, of which those that differ by rounding are equal."""
-
-    def decided(self, rows: AnyArray, outputs: Array, rule: Rule, /) -> Decided:
-        """Classes and probabilities of the outputs of rows that were held out."""
-
-    def decisions(self, rounds: Sequence[Decided], targets: Array, /) -> Decisions:
-        """Decisions on every row, from rounds in which each is held out at least once."""
-
-    def pairs(self, Y: Array, number: AnyArray, /) -> list[tuple[int, int]]:
-        """Pairs of folds that are held out together."""
-
-    def area(self, *compared: Any) -> tuple[float, Array] | None:
-        """Area under the ROC curve of `looms.selection._fold_pairs.pair_auc`; None for none."""
+#: Area under the ROC curve, and what each row adds to its deviation.
+Area: TypeAlias = tuple[float, Array]
+#: Decisions on held-out rows, and the area; None for an outcome without one.
+Made: TypeAlias = tuple[Decisions, Area | None]

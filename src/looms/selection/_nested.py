@@ -16,30 +16,22 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
-from looms.kernels import Kernel
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import tie_of
+from looms.lssvm.fit import KernelMember
 from looms.lssvm.projection import Projection
 from looms.optimize._search import Point
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided, Deciding, Decisions, Rule
+from looms.selection._decisions import Area, Decided, Decisions, Made, Rule
 from looms.selection._objective import HeldOutCriterion
 from looms.selection._scan import grid_points
 from looms.units import Batch, Units, of_one_size
 
-#: Threshold and calibrator by held-out outputs of some rows, and factors of their weights.
-RuleOf: TypeAlias = Callable[[HeldOut, AnyArray, Array], HeldOutLoss]
+#: Threshold and calibrator by held-out outputs of some rows.
+RuleOf: TypeAlias = Callable[[Array, AnyArray], HeldOutLoss]
 
 _NUMBERS = 1 << 17  # in the outputs of some rounds, as many as stay near the processor
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """Kernel with its values, and regularization, of a candidate that was fixed beforehand."""
-
-    kernel: Kernel
-    mu: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,8 +40,7 @@ class Nested:
 
     Attributes
     ----------
-    rows : (m,) the rows of positive weight, in the order of the other attributes.
-    units : folds, each of which is held out with its rows, by their numbers.
+    units : folds of the m rows of positive weight, each of which is held out.
     held_out : output of each row by the model that was selected without its fold; of a transformed
         target, its prediction.
     decisions : classes and probabilities by the threshold and the calibrator that were set without
@@ -58,9 +49,9 @@ class Nested:
     auc : area under the ROC curve over pairs of rows that one model was neither tuned nor trained
         on, and what each row adds to it. A grid compares rows of two held-out folds; models that
         were tuned anew compare rows of one fold. None if the outcome has none.
-    models : models that were selected without some fold: a `Setting` for each point of a grid
-        that was selected; otherwise the model that was tuned anew without each fold, as its
-        estimator keeps it.
+    models : models that were selected without some fold: for each point of a grid that was
+        selected, a member with its values, not fitted; otherwise the model that was tuned anew
+        without each fold: its members, or as a fitted value if it takes tables.
     model_of_fold : (n_folds,) number of the model of each fold.
     whole : False if only the last step was repeated without the row: candidates, each tuned without
         it, were compared or stacked by the rows of the other folds.
@@ -75,11 +66,10 @@ class Nested:
     the targets bias scores little.
     """
 
-    rows: AnyArray
     units: Units
     held_out: HeldOut
     decisions: Decisions | None
-    auc: tuple[float, Array] | None
+    auc: Area | None
     models: tuple[Any, ...]
     model_of_fold: AnyArray
     whole: bool = True
@@ -89,10 +79,9 @@ class Nested:
     @classmethod
     def of_folds(
         cls,
-        rows: AnyArray,
         units: Units,
         held_out: HeldOut,
-        outcome: Deciding,
+        outcome: Any,
         rules: Sequence[Rule] | None,
         models: Sequence[Any],
         tie: float,
@@ -103,8 +92,8 @@ class Nested:
 
         Parameters
         ----------
-        rows, units, held_out, models, whole, tie, own_residuals : as for the class.
-        outcome : of the targets.
+        units, held_out, models, whole, tie, own_residuals : as for the class.
+        outcome : of the targets, as of `looms.fitted`.
         rules : of the decisions on each fold; None for numbers.
         """
         decisions = auc = None
@@ -119,7 +108,12 @@ class Nested:
             auc = outcome.area(Y, f, tested, [], [], weight[:, 0], tie, together)
         numbers = np.arange(len(models))
         made = decisions, auc, tuple(models), numbers
-        return cls(rows, units, held_out, *made, whole, tie, own_residuals)
+        return cls(units, held_out, *made, whole, tie, own_residuals)
+
+    @property
+    def made(self) -> Made | None:
+        """Decisions and area; None for numbers."""
+        return None if self.decisions is None else (self.decisions, self.auc)
 
     @property
     def residuals(self) -> Array:
@@ -129,12 +123,7 @@ class Nested:
     @property
     def in_closed_form(self) -> bool:
         """True if the models are points of a grid, whose systems are not kept here."""
-        return isinstance(self.models[0], Setting)
-
-    @property
-    def folds(self) -> AnyArray:
-        """(m,) number of the fold with which each row was held out."""
-        return self.units.own
+        return isinstance(self.models[0], KernelMember)
 
 
 class Rounds:
@@ -146,7 +135,8 @@ class Rounds:
     ----------
     y : (n,) or (n, t) targets.
     units : three or more, in which every row is once.
-    outcome : of the targets; for an area under the ROC curve pairs of units are held out, too.
+    outcome : of the targets, as of `looms.fitted`; for an area under the ROC curve pairs of units
+        are held out, too.
 
     Attributes
     ----------
@@ -178,8 +168,8 @@ class Rounds:
     True
     """
 
-    def __init__(self, y: Array, units: Units, outcome: Deciding) -> None:
-        self.y, self.units, self.outcome, self.settings = y, units, outcome, list[Setting]()
+    def __init__(self, y: Array, units: Units, outcome: Any) -> None:
+        self.y, self.units, self.outcome, self.settings = y, units, outcome, list[KernelMember]()
         Y, self._members = targets_as_columns(y), tuple(units)
         pairs = outcome.pairs(Y, units.number[0])
         self.left_out: list[tuple[int, ...]] = [(g,) for g in range(units.n_units)] + [*pairs]
@@ -205,7 +195,8 @@ class Rounds:
 
         Objectives differ in their kernels only.
         """
-        self.settings.append(Setting(objective.kernel_at(theta), objective.mu_at(theta)))
+        values = objective.kernel_at(theta), objective.mu_at(theta)
+        self.settings.append(KernelMember(1.0, *values))
         try:
             with blas_threads(objective.n_samples):
                 projection = objective.solve(theta)
@@ -232,15 +223,13 @@ class Rounds:
             less = np.flatnonzero(np.where(np.isfinite(inner), inner, np.inf) < self._least[part])
             yield part[less], inner[less], f[less]
 
-    def nested(self, rows: AnyArray, weight: Array, rule_of: RuleOf) -> Nested:
+    def nested(self, weight: Array, rule_of: RuleOf) -> Nested:
         """Predictions of every row, threshold and calibration set without its unit.
 
         Parameters
         ----------
-        rows : (n,) numbers of the rows.
         weight : (n,) for the area under the curve.
-        rule_of : threshold and calibrator of held-out outputs of some of the n rows, and factors of
-            their weights.
+        rule_of : threshold and calibrator of held-out outputs of some of the n rows.
 
         Raises
         ------
@@ -261,7 +250,7 @@ class Rounds:
             in_pairs = {g for pair in self.left_out[first:] for g in pair}
             pairs = range(first, len(self.left_out))
             alone = (g for g in range(first) if g not in in_pairs)
-            rounds = [self._decided(k, weight, rule_of) for k in [*pairs, *alone]]
+            rounds = [self._decided(k, rule_of) for k in [*pairs, *alone]]
             decisions = self.outcome.decisions(rounds, self.y)
             auc = self.outcome.area(
                 targets_as_columns(self.y),
@@ -275,12 +264,12 @@ class Rounds:
             )
         held_out = HeldOut(self.y, outputs.reshape(self.y.shape), weight)
         models = tuple(self.settings[k] for k in used)
-        return Nested(rows, self.units, held_out, decisions, auc, models, model, tie=tie)
+        return Nested(self.units, held_out, decisions, auc, models, model, tie=tie)
 
-    def _decided(self, k: int, weight: Array, rule_of: RuleOf) -> Decided:
+    def _decided(self, k: int, rule_of: RuleOf) -> Decided:
         """Decisions of a round on the rows that it leaves out."""
         out, rest = self._rows[k], np.flatnonzero(self._outside[k])
-        factor = self.outcome.factors(self.y, weight, rest)
         f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
-        rule = rule_of(HeldOut(self.y[rest], self.outcome.tied(f[rest], tie)), rest, factor)
-        return self.outcome.decided(out, f[out], Rule(rule.threshold, rule.calibrator, tie))
+        loss = rule_of(self.outcome.tied(f[rest], tie), rest)
+        decided: Decided = self.outcome.decided(out, f[out], loss.rule(tie))
+        return decided

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,34 +50,15 @@ class Tuned(NamedTuple):
         return self.tunings[-1]
 
 
-class Tunable(Protocol):
-    """A model with values to be tuned, or given.
-
-    If weights of features may be open, it has ``with_kernel`` as `LeastSquares` of the estimators.
-
-    Attributes
-    ----------
-    kernel : kernel, or estimator of scikit-learn, as it was passed.
-    criterion : criterion, as it was passed.
-    """
-
-    @property
-    def kernel(self) -> Any: ...
-
-    @property
-    def criterion(self) -> str | Criterion: ...
-
-    def tuned(self, problem: Problem, **callbacks: Any) -> Tuned:
-        """Values with the least criterion on the rows of a problem, and the model there."""
-
-
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A candidate, and the rows that it is tuned on.
 
     Attributes
     ----------
-    candidate : the model.
+    candidate : the model: its ``kernel`` or estimator of scikit-learn, and ``criterion``, as they
+        were passed; ``tuned`` gives its values. If weights of features may be open, it has
+        ``with_kernel`` as `LeastSquares` of the estimators.
     X, y : rows, and their targets.
     sample_weight : (n,) positive weights in the fit.
     selection_weight : (n,) weights in the criterion.
@@ -100,8 +81,8 @@ class Problem:
 
         ``callbacks`` are ``begun``, ``evaluated`` and ``progress`` of `looms.selection._tune.tune`.
         """
-        candidate: Tunable = self.candidate
-        return candidate.tuned(self, **callbacks)
+        tuned: Tuned = self.candidate.tuned(self, **callbacks)
+        return tuned
 
     @property
     def zeta(self) -> Array:
