@@ -26,9 +26,10 @@ class Parts(NamedTuple):
 
     @property
     def model(self) -> Model | None:
-        """The last estimator; None without held-out outputs."""
+        """The last estimator, or the ``model_`` that it wraps; None without held-out outputs."""
         self.check_refitted()
-        return self.last if isinstance(self.last, Model) else None
+        model = getattr(self.last, "model_", self.last)
+        return model if isinstance(model, Model) else None
 
     def check_refitted(self) -> None:
         """NotFittedError for a search without ``best_estimator_``."""
