@@ -157,7 +157,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     if duplicates is not None:
         yield serious("Duplicates", duplicates)
     if model.candidates and X is not None:
-        names = [isolated(name) for name in model.features]
+        names = [isolated(name) for name in model.features.names]
         remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
@@ -185,7 +185,9 @@ def _leaking_columns(model: Model) -> list[LeakingColumn]:
     mask, y = model.has_weight, model.held_out.y
     codes = model.codes[mask] if model.classification else y[mask]
     X = model.table if mask.all() else model.table[mask]
-    return leaking_columns(model.sources, model.gaps, X, codes, model.classification)
+    return leaking_columns(
+        model.features.sources, model.features.gaps, X, codes, model.classification
+    )
 
 
 def near_rows(model: Model, context: str = "to report") -> Iterator[Caution]:

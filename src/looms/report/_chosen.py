@@ -82,7 +82,7 @@ def chosen(model: Model) -> dict[str, Any]:
         "parameters": [
             {
                 "name": parameter_name(model, h),
-                "feature": None if h.feature is None else model.features[h.feature],
+                "feature": None if h.feature is None else model.features.names[h.feature],
                 "value": h.value,
                 "bound": bounds.get(h.name),
             }

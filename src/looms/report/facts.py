@@ -373,8 +373,8 @@ class Facts:
             "n_samples": model.held_out.n_samples,
             "n_landmarks": model.n_landmarks,
             "n_features": model.fitted.n_features,
-            "n_columns": len(model.columns),
-            "named": model.named,
+            "n_columns": len(model.features.columns),
+            "named": model.features.named,
             "n_replicates": n_replicates,
             "n_weight_zero": model.held_out.n_samples - model.n_with_weight,
             "steps": [clean(name) for name, _ in parts_of(self.estimator).steps],
@@ -387,7 +387,7 @@ class Facts:
     @property
     def _features(self) -> dict[str, Any] | None:
         model, importance = self.model, self.importance
-        relevance, columns = relevances(model), model.columns
+        relevance, columns = relevances(model), model.features.columns
         if importance is None and relevance is None:
             return None
         shares = dict.fromkeys(columns, np.nan)

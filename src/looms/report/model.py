@@ -73,7 +73,7 @@ class Model:
     fitted : the fitted model as a value.
     whole : the estimator that holds it.
     target : name of the target, if it has one.
-    features, sources, named, gaps, preprocessor : of its features, as `Features` has them.
+    features : names of its features, and of the columns that they were made from.
     classes, threshold : labels of the classes, and the threshold of two.
     held_out : output for every sample by the model without its fold, its group or itself.
     nested : predictions by models that were chosen without the sample, if there are.
@@ -110,8 +110,7 @@ class Model:
     ) -> None:
         self.fitted, self.whole, self._evaluated = fitted, whole, evaluated
         self.target = None if whole._target is None else clean(whole._target)
-        self._features = features
-        self.features, self.sources, self.named, self.gaps, self.preprocessor = features
+        self.features = features
         outcome, leading, selection = fitted.outcome, fitted.leading, fitted.selection
         self.classification: bool = outcome.decides
         self.classes = [str(label) for label in written_labels(outcome.classes)]
@@ -162,7 +161,7 @@ class Model:
         """The model by itself if the target is transformed, with outputs on that scale."""
         if self.transform in (None, "none"):
             return self
-        model = Model(self.fitted.on_scale, self.whole, self._features)
+        model = Model(self.fitted.on_scale, self.whole, self.features)
         model.scale = self.transform
         return model
 
@@ -175,7 +174,7 @@ class Model:
         alone = self.fitted.closed
         if alone is self.fitted or alone is None:
             return self if alone else None
-        model = Model(alone.on_scale, self.whole, self._features)
+        model = Model(alone.on_scale, self.whole, self.features)
         model.scale = self.scale
         return model
 
@@ -226,14 +225,6 @@ class Model:
     def variances(self) -> Array:
         """(n_features,) variances over the samples, or the landmarks if samples are not kept."""
         return variances(self.landmarks if self.rows is None else self.rows)
-
-    @property
-    def columns(self) -> dict[str, list[int]]:
-        """Features by the column of the table that they were made from."""
-        columns: dict[str, list[int]] = {}
-        for k, source in enumerate(self.sources):
-            columns.setdefault(source, []).append(k)
-        return columns
 
     @property
     def follows_paths(self) -> bool:
@@ -352,7 +343,7 @@ def parameter_name(model: Model, tuned: Hyperparameter | BoundMet) -> str:
     A name that several parts of a kernel have comes with the part, as in "left__gamma".
     """
     if tuned.feature is not None:
-        return f"{tuned.word} of {model.features[tuned.feature]}"
+        return f"{tuned.word} of {model.features.names[tuned.feature]}"
     ends = [h.name.rpartition("__")[2] for h in model.kernel.hyperparameters]
     end = tuned.name.rpartition("__")[2]
     return end if ends.count(end) < 2 else tuned.name

@@ -129,7 +129,7 @@ class ImportanceDisplay(ModelDisplay):
         for name, given in (("n_repeats", n_repeats), ("n_samples", n_samples)):
             if given is not None:
                 check_count(given, name)
-        fitted, columns = model.fitted, model.columns
+        fitted, columns = model.fitted, model.features.columns
         names = list(columns)
         if len(names) > max_columns:
             worth = relevances(model)
@@ -272,7 +272,7 @@ class RelevanceDisplay(ModelDisplay):
                 f"{model.kernel!r} has no scale for each feature; fit with kernel='ard', "
                 "or use feature_importance, which works for all kernels of features."
             )
-        return cls(names=model.features, relevance=relevance)
+        return cls(names=model.features.names, relevance=relevance)
 
     def _draw(self, ax: Any, *, max_features: int = MOST_BARS) -> None:
         order = np.argsort(-self.relevance, kind="stable")[:max_features]

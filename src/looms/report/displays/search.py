@@ -126,7 +126,7 @@ class SearchPathDisplay(ModelDisplay):
         tuned = [objective.hyperparameters[k] for k in first]
         names, scale = [parameter_name(model, h) for h in tuned], tuned[0].feature
         if len(shown[0]) > 1 and scale is not None:
-            names[0] = f"{tuned[0].word} of {model.sources[scale]}"
+            names[0] = f"{tuned[0].word} of {model.features.sources[scale]}"
         shift = log2_mu_shift(model.n_with_weight, len(rows))
         return cls(
             names=names,
@@ -305,7 +305,7 @@ def _shown(model: Model, objective: Objective, along: tuple[str, str] | None) ->
     if relevance is None or set(place) == {None}:
         return [[0], mu] if len(names) > 1 else [mu]
     # The scales of the most relevant column, the largest first.
-    features = max(model.columns.values(), key=lambda members: sum(relevance[members]))
+    features = max(model.features.columns.values(), key=lambda members: sum(relevance[members]))
     scales = [place[k] for k in sorted(features, key=lambda k: -relevance[k]) if k in place]
     return [scales, mu] if scales else [mu]
 
