@@ -276,7 +276,7 @@ def displays_of(facts: Facts) -> dict[str, Display]:
     estimator, model, report = facts.estimator, facts.model, facts.summary
     shown: dict[str, Display] = {}
     if model.tuning is not None:
-        if len(model.candidates) > 1:
+        if len(model.fitted.candidates) > 1:
             shown["candidates"] = CandidatesDisplay.compute(estimator)
         if model.rows is not None and not model.follows_paths:
             shown["path"] = SearchPathDisplay.compute(estimator)
@@ -289,13 +289,13 @@ def displays_of(facts: Facts) -> dict[str, Display]:
         if keys:
             key = key if key in keys else keys[0]
             shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
-    if model.fitted.outcome.labeled:
+    if model.outcome.labeled:
         shown["roc"] = RocDisplay.compute(estimator)
         shown["precision"] = PrecisionRecallDisplay.compute(estimator)
     if facts.probabilities is not None:
         p = facts.probabilities
         shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=p)
-    if not model.classification:
+    if not model.outcome.decides:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
     columns = facts.importance
     if (
@@ -308,7 +308,7 @@ def displays_of(facts: Facts) -> dict[str, Display]:
     shown["samples"] = CaseDeletionDisplay.compute(estimator, kind="residual", names=names)
     if facts.deletion is not None:
         value, unit = facts.deletion.rms_change, facts.deletion.unit
-        unit = "time" if unit == "group" and model.units.together == "times" else unit
+        unit = "time" if unit == "group" and model.fitted.units.together == "times" else unit
         names = [clean(name) for name in facts.deletion.labels.tolist()]
         shown["influence"] = CaseDeletionDisplay(
             value=value, names=names, value_name=KINDS["rms_change"], unit=unit

@@ -15,7 +15,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.report.displays.base import Display, label_axes, label_ticks
 from looms.report.displays.features import values_of, with_values
-from looms.report.model import Model, model_of, sampled_rows
+from looms.report.model import Reported, model_of, sampled_rows
 from looms.tables._preprocessor import cells_of_features, features_of_cells
 
 
@@ -159,7 +159,7 @@ class EffectDisplay(Display):
         check_count(n_values, "n_values")
         check_count(n_samples, "n_samples")
         model = model_of(estimator)
-        if model.pairwise:
+        if model.fitted.pairwise:
             raise ValueError("A precomputed kernel has no columns that could have other values.")
         if values is not None and np.size(values) == 0:
             raise ValueError("values are empty: give cells of the column, or None for usual ones.")
@@ -202,9 +202,9 @@ class EffectDisplay(Display):
         label_axes(ax, self.column, of)
 
 
-def _target(model: Model, target: Any) -> tuple[int, str]:
+def _target(model: Reported, target: Any) -> tuple[int, str]:
     """Place of a class, or of one of several targets, and words for what its mean is of."""
-    fitted, outcome = model.fitted, model.fitted.outcome
+    fitted, outcome = model.fitted, model.outcome
     labels = outcome.classes.tolist() or list(range(fitted.rows.targets[0].size))
     if target is None and len(labels) == 1 + outcome.decides:
         target = labels[0 if getattr(outcome, "positive_first", True) else 1]
@@ -221,10 +221,10 @@ def _target(model: Model, target: Any) -> tuple[int, str]:
     return place, f"{kind} {model.classes[place]}"
 
 
-def _usual(model: Model, column: str, most: int) -> AnyArray:
+def _usual(model: Reported, column: str, most: int) -> AnyArray:
     """Quantiles of the numbers of a column, or its most common categories, in order."""
     table = model.features.preprocessor
-    made = values_of(model.fitted.X[model.has_weight], model.features.columns[column])
+    made = values_of(model.fitted.X[model.fitted.rows.train], model.features.columns[column])
     values = made[:, 0] if table is None else cells_of_features(table, column, made)
     different, counts = np.unique(values, return_counts=True)
     if len(different) <= most:
@@ -235,11 +235,11 @@ def _usual(model: Model, column: str, most: int) -> AnyArray:
     return different[np.unique(np.searchsorted(np.cumsum(counts), shares))]
 
 
-def _means(model: Model, X: Matrix, weight: Array, place: int) -> Array:
+def _means(model: Reported, X: Matrix, weight: Array, place: int) -> Array:
     """Mean prediction by the model, and by that without each unit, (1 + n_units,)."""
-    fitted, outcome, units = model.fitted, model.fitted.outcome, model.fitted.units_at_hand
+    fitted, outcome, units = model.fitted, model.outcome, model.fitted.units_at_hand
     units = units.only(np.unique(units.own[units.own >= 0]))  # once, if they are repeated
-    with blas_threads(model.n_with_weight):
+    with blas_threads(model.n):
         f, without = fitted.outputs(X), fitted.left_out.at(X, units)
     outputs = np.concatenate([f.reshape(len(f), 1, -1), without], axis=1)
     values = outputs.reshape(-1, *f.shape[1:])

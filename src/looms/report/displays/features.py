@@ -124,7 +124,7 @@ class ImportanceDisplay(ModelDisplay):
         'petal length (cm)'
         """
         model = model_of(estimator)
-        if model.pairwise:
+        if model.fitted.pairwise:
             raise ValueError("A precomputed kernel has no features that could be permuted.")
         for name, given in (("n_repeats", n_repeats), ("n_samples", n_samples)):
             if given is not None:
@@ -135,13 +135,10 @@ class ImportanceDisplay(ModelDisplay):
             worth = relevances(model)
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
-        shape = model.n_with_weight, fitted.n_features
-        widths = [one.order_of_refits(shape) for one in model.members]
-        on_landmarks = [
-            len(member.landmarks) ** 2
-            for member in model.fitted.kernel_members
-            if member.landmarks is not None
-        ]
+        shape = model.n, fitted.n_features
+        members = fitted.kernel_members
+        widths = [one.order_of_refits(shape) for one in members]
+        on_landmarks = [len(m.landmarks) ** 2 for m in members if m.landmarks is not None]
         width = _OF_OTHERS + sum(widths) + sum(on_landmarks) / _FLOPS
         affordable = _VALUES / (width * len(names))
         rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
@@ -157,7 +154,7 @@ class ImportanceDisplay(ModelDisplay):
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""
             try:
-                with blas_threads(model.n_with_weight):
+                with blas_threads(model.n):
                     return np.asarray(np.square(y - left_out.own(X, place, units)).mean(axis=1))
             except NotPositiveDefiniteError:
                 return np.full(len(rows), np.nan)
@@ -170,7 +167,7 @@ class ImportanceDisplay(ModelDisplay):
             for name in names
         ]
         rise = np.array([share @ change for change in changes])
-        together = model.units.scored_together[rows]
+        together = model.fitted.units.scored_together[rows]
         order = np.argsort(-rise, kind="stable")
         return cls(
             names=[names[k] for k in order],
@@ -269,8 +266,9 @@ class RelevanceDisplay(ModelDisplay):
         relevance = relevances(model)
         if relevance is None:
             raise ValueError(
-                f"{model.kernel!r} has no scale for each feature; fit with kernel='ard', "
-                "or use feature_importance, which works for all kernels of features."
+                f"{model.kernel or 'A model without kernels'} has no scale for each feature; fit "
+                "with kernel='ard', or use feature_importance, which works for all kernels of "
+                "features."
             )
         return cls(names=model.features.names, relevance=relevance)
 
