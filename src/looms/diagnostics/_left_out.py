@@ -257,11 +257,12 @@ def models_without(
     progress: Progress | None = None,
 ) -> tuple[AnyArray, AnyArray, Likelihood | None]:
     """Classes by the model of all samples and by those without each group; their likelihood."""
-    classes, terms = problem.classes, None
+    classes, terms, cut = problem.classes, None, np.zeros(())
     rows: Array | None = None  # outputs of the model without group k for sample j, (m, n)
     if isinstance(problem.estimator, GivenMembers):
         estimator = clone(problem.estimator).fit(problem.X, problem.y)
         left_out, units = estimator.fitted_.left_out, Units.of_numbers(group)
+        cut = np.asarray(estimator.fitted_.rule.threshold)
         outputs = estimator.decision_function(problem.X)
         own = left_out.outputs(units)[0].reshape(outputs.shape)
         if likelihood and len(classes) == 2:
@@ -284,7 +285,7 @@ def models_without(
             return by_refits(with_kernel_matrix(problem), likelihood, group, n_jobs, progress)
     if likelihood and rows is not None:
         terms = likelihood_of_outputs(outputs, rows, problem.labels, group)
-    of_all, without = (class_indices(f, problem.threshold) for f in (outputs, own))
+    of_all, without = (class_indices(f, cut) for f in (outputs, own))
     return classes[of_all], classes[without], terms
 
 

@@ -23,7 +23,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import _safe_indexing, get_tags
 
-from looms._classes import class_indices
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
@@ -152,7 +151,7 @@ def by_refits(
     everything = np.ones(n)
     with openmp_threads(n):
         estimator, X = refit(problem, everything)
-        predicted = predict(problem, estimator, X)
+        predicted = np.asarray(estimator.predict(X))
         if likelihood:
             log_p = log_probabilities(estimator, X, problem.labels, everything)
             fitted = own_class(log_p, problem.labels, everything)  # refused before other refits
@@ -175,20 +174,12 @@ def _refit_without(
     out = group == k
     weight = np.where(out, 0.0, 1.0)
     estimator, X = refit(problem, weight)
-    predicted = predict(problem, estimator, _safe_indexing(X, np.flatnonzero(out)))
+    predicted = np.asarray(estimator.predict(_safe_indexing(X, np.flatnonzero(out))))
     if not likelihood:
         return predicted, np.array(np.nan), np.nan
     log_p = log_probabilities(estimator, X, problem.labels, weight)
     own = own_class(log_p, problem.labels, weight)
     return predicted, log_p[out], float(own[~out].sum())
-
-
-def predict(problem: Problem, estimator: Any, X: Any) -> AnyArray:
-    """Classes of samples by a refitted model and the threshold of the problem."""
-    if not np.any(problem.threshold):
-        return np.asarray(estimator.predict(X))
-    above = class_indices(estimator.decision_function(X), problem.threshold)
-    return np.asarray(problem.classes[above])
 
 
 def check_likelihood(problem: Problem) -> None:

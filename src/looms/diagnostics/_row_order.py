@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -27,8 +27,6 @@ FEWEST, MOST = 2 * N_BLOCKS, 5000
 #: reject tables sorted by a target with some noise too often (benchmarks/row_order.py).
 _ADJACENT = 3
 _ROUNDING = 1e-9  # of a mean of squares
-#: Results by the held-out outputs of a fit, which its copies share.
-_KNOWN: WeakKeyDictionary[HeldOut, RowOrder | None] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,12 +145,11 @@ def row_order(model: Any) -> RowOrder | None:
     True
     """
     fitted, by_kernels = model_without_rows(model, "The test of row order")
-    if fitted.loo not in _KNOWN:
-        try:
-            _KNOWN[fitted.loo] = _tested(fitted)
-        except np.linalg.LinAlgError:
-            _KNOWN[fitted.loo] = None
-    order = _KNOWN[fitted.loo]
+    if "row order" not in fitted.computed:
+        fitted.computed["row order"] = None
+        with suppress(np.linalg.LinAlgError):
+            fitted.computed["row order"] = _tested(fitted)
+    order: RowOrder | None = fitted.computed["row order"]
     return replace(order, by_kernels=by_kernels) if order and by_kernels else order
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray, Array
-from looms.diagnostics._case_deletion import CaseDeletion, loo_margins
+from looms.diagnostics._case_deletion import CaseDeletion, margins_of
 from looms.report.model import Reported, residual_sizes
 from looms.report.text import clean
 
@@ -35,7 +35,7 @@ def samples(
         classes = np.array(model.classes, dtype=object)
         values["target"] = classes[labels]
         values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[places, labels]
-        margins = loo_margins(model.fitted)
+        margins = margins_of(model.fitted, loo.outputs)
         values["predicted"] = classes[margins.argmax(axis=1)]
         values["margin"] = margins[places, labels]
     elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample

@@ -24,7 +24,6 @@ from looms.diagnostics import case_deletion
 from looms.diagnostics._case_deletion import CaseDeletion
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import name_of
-from looms.estimators._in_pipelines import parts_of
 from looms.estimators._warnings import warn_of_order
 from looms.fitted._certificate import Certificate, certified
 from looms.fitted._fitted import Fitted
@@ -184,7 +183,7 @@ class Facts:
         fitted = self.model.rows
         if self.y is not None:
             firsts["y"] = _first_difference(np.asarray(self.y), self.model.fitted.rows.y)
-        before = [step for _, step in parts_of(self.estimator).steps]
+        before = [step for _, step in self.model.steps]
         # Of others fit_transform may differ from transform.
         prepares = all(isinstance(step, TablePreprocessor) for step in before)
         if X is not None and fitted is not None and prepares and getattr(X, "ndim", 2) == 2:
@@ -235,30 +234,21 @@ class Facts:
         """Remarks on the data."""
         if self.notes is not None:
             return self.notes
-        steps = (step for _, step in parts_of(self.estimator).steps)
-        return [remark for step in steps for remark in getattr(step, "remarks_", ())]
+        made = (getattr(step, "remarks_", ()) for _, step in self.model.steps)
+        return [remark for remarks in made for remark in remarks]
 
     @property
     def held_steps(self) -> list[str]:
         """Names of the steps before the model whose fit included the rows that are scored."""
-        whole = self.model.whole
         models = () if self.model.nested is None else self.model.nested.models
         anew = any(isinstance(model, Fitted) for model in models)
-        fitted_anew = whole.preprocessor_ if anew else None
-        steps = parts_of(self.estimator).steps
-        return [clean(name) for name, step in steps if step is not fitted_anew]
+        fitted_anew = self.model.whole.preprocessor_ if anew else None
+        return [clean(name) for name, step in self.model.steps if step is not fitted_anew]
 
     @cached_property
     def importance(self) -> ImportanceDisplay | None:
         """Importance of the columns; None for a kernel matrix, or if rows are not kept."""
         return None if self.model.table is None else ImportanceDisplay.compute(self.estimator)
-
-    @property
-    def few(self) -> bool:
-        """True if the rows are kept, and few enough for statistics of every row."""
-        fitted, n = self.model.fitted, self.model.n
-        few = max(fitted.cost_of_refit, n**2 * _LEAST_ORDER) <= MOST_DELETIONS**3
-        return few and self.model.rows is not None
 
     @cached_property
     def deletion(self) -> CaseDeletion | None:
@@ -267,13 +257,13 @@ class Facts:
         Of a stack with other members than kernels it is the effect on its kernels.
         """
         model, groups = self.model, self.groups
-        closed = model.fitted.closed if self.few else None
-        if closed is None:
+        flops = max(model.fitted.cost_of_refit, model.n**2 * _LEAST_ORDER)
+        if model.rows is None or flops > MOST_DELETIONS**3 or model.fitted.closed is None:
             return None
         labels = model.fitted.units.clusters if groups is None else label_array(groups)
         if len(set(model.fitted.rows.own(labels).tolist())) < 3:
             return None
-        criterion = closed.criterion_of_outputs
+        criterion = model.fitted.closed.criterion_of_outputs
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
         deletion = case_deletion(model.fitted, groups=groups, criterion=criterion)
@@ -381,7 +371,7 @@ class Facts:
             "named": model.features.named,
             "n_replicates": n_replicates,
             "n_weight_zero": model.n_samples - model.n,
-            "steps": [clean(name) for name, _ in parts_of(self.estimator).steps],
+            "steps": [clean(name) for name, _ in model.steps],
             "target": model.target,
             "n_targets": 1 if y.ndim == 1 or model.outcome.decides else y.shape[1],
             "classes": classes,
@@ -390,35 +380,28 @@ class Facts:
 
     @property
     def _features(self) -> dict[str, Any] | None:
-        model, importance = self.model, self.importance
-        relevance, columns = relevances(model), model.features.columns
-        if importance is None and relevance is None:
-            return None
+        importance, relevance = self.importance, relevances(self.model)
+        columns = self.model.features.columns
         shares = dict.fromkeys(columns, np.nan)
         if relevance is not None:
-            shares = {name: relevance[columns[name]].sum() for name in columns}
-        names = sorted(columns, key=lambda name: -shares[name])
-        value = error = np.full(len(names), np.nan)
-        press = np.nan
-        n_samples = model.n_landmarks or 0
-        n_repeats = 0
+            shares = {name: relevance[features].sum() for name, features in columns.items()}
         if importance is not None:
-            names, value, error = importance.names, importance.value, importance.standard_error
             press = importance.press if importance.press > 0 else np.nan
-            n_samples, n_repeats = importance.n_samples, importance.n_repeats
-        rows = [
-            {
-                "name": name,
-                "importance": value[k],
-                "standard_error": error[k],
-                "relative": value[k] / press,
-                "relative_error": error[k] / press,
-                "relevance": shares[name],
-            }
-            for k, name in enumerate(names[:MOST_FEATURES])
-        ]
-        sizes = {"n_samples": n_samples, "n_repeats": n_repeats}
-        return {"rows": rows, "n_features": len(columns), **sizes}
+            names, values = importance.names, [importance.value, importance.standard_error]
+            values += [values[0] / press, values[1] / press]
+        elif relevance is not None:
+            names = sorted(columns, key=lambda name: -shares[name])
+            values = [np.full(len(names), np.nan)] * 4
+        else:
+            return None
+        keys = "name", "importance", "standard_error", "relative", "relative_error", "relevance"
+        cells = zip(names, *values, (shares[name] for name in names), strict=True)
+        return {
+            "rows": [dict(zip(keys, row, strict=True)) for row in cells][:MOST_FEATURES],
+            "n_features": len(columns),
+            "n_samples": importance.n_samples if importance else self.model.n_landmarks or 0,
+            "n_repeats": importance.n_repeats if importance else 0,
+        }
 
     @property
     def _certificate(self) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ from looms.held_out import HeldOut
 from looms.kernels import Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import variances
-from looms.report._feature_names import Features, features_of
+from looms.report._feature_names import features_of
 from looms.report.text import clean, unit_words
 from looms.scores import Scores
 from looms.selection._decisions import Decisions
@@ -68,6 +68,7 @@ class Reported:
     ----------
     fitted : the fitted model as a value.
     whole : the estimator that holds it.
+    steps : name and transformer of the steps before it.
     features : names of its features, and of the columns that they were made from.
     target : name of the target, if it has one.
     classes : labels of the classes; none of numbers.
@@ -78,10 +79,11 @@ class Reported:
     scale : transform that the target was fitted on the scale of; None for that of the target.
     """
 
-    def __init__(
-        self, fitted: Fitted, whole: Any, features: Features, evaluated: Scores | None = None
-    ) -> None:
-        self.fitted, self.whole, self.features, self._evaluated = fitted, whole, features, evaluated
+    def __init__(self, whole: Any, steps: list[tuple[str, Any]]) -> None:
+        fitted: Fitted = whole.fitted_
+        self.fitted, self.whole, self.steps = fitted, whole, steps
+        self.features = features_of(Pipeline(steps), whole)
+        self._evaluated: Scores | None = scores_of(whole)
         self.target = None if whole._target is None else clean(whole._target)
         self.classes = [str(label) for label in written_labels(fitted.outcome.classes)]
         self.n_samples, self.n = len(fitted.rows.weight), len(fitted.rows.train)
@@ -296,8 +298,7 @@ def model_of(estimator: Any) -> Reported:
     """
     model, parts = last_model(estimator), parts_of(estimator)
     check_is_fitted(model)
-    features = features_of(Pipeline(parts.steps), model)
-    return Reported(model.fitted_, model, features, scores_of(model))
+    return Reported(model, parts.steps)
 
 
 def searched_model(estimator: Any, purpose: str) -> tuple[Reported, Tuning]:

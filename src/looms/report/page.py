@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
+from inspect import getmembers, isfunction
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from looms._files import write_whole
 from looms._optional import require
 from looms.assessment._result import Assessment
+from looms.report import text
 from looms.report.displays.base import Display, numbers_of
 from looms.report.displays.classes import (
     PrecisionRecallDisplay,
@@ -33,21 +35,7 @@ from looms.report.displays.search import (
     SearchPathDisplay,
 )
 from looms.report.facts import Facts
-from looms.report.text import (
-    clean,
-    count,
-    criterion_name,
-    day,
-    escaped,
-    heading,
-    number,
-    percent,
-    plainly,
-    plus_minus,
-    score,
-    sentence,
-    unit_words,
-)
+from looms.report.text import clean
 
 if TYPE_CHECKING:
     from skops.card import Card
@@ -248,22 +236,7 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (
-        clean,
-        count,
-        criterion_name,
-        day,
-        escaped,
-        heading,
-        unit_words,
-        number,
-        percent,
-        plainly,
-        plus_minus,
-        score,
-        sentence,
-    )
-    environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= dict(getmembers(text, isfunction))
     return environment.get_template(name)
 
 
