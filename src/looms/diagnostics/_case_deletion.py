@@ -323,9 +323,9 @@ def case_deletion(
             "predicted": fitted.outcome.classes[margins.argmax(axis=1)],
         }
     place = sets.number[0, first]  # of the units, in the order of their labels
-    of_units = (each[place] for each in (surprise, largest, rms_change, of_criterion))
     surprise, largest, rms_change, of_criterion = (
-        _spread(each, present, len(labels)) for each in of_units
+        _spread(each[place], present, len(labels))
+        for each in (surprise, largest, rms_change, of_criterion)
     )
     return CaseDeletion(
         names=names,

@@ -106,19 +106,19 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
             "estimator with the parameters that it selected."
         )
-    value = getattr(fitted, "fitted_", None)  # which means other things elsewhere
-    value = value if isinstance(value, Fitted) else None
-    if value is not None and not value.outcome.labeled:
+    by, value = "", getattr(fitted, "fitted_", None)  # which means other things elsewhere
+    if not isinstance(value, Fitted):
+        estimator = frozen(fitted)
+    elif value.outcome.labeled:
+        estimator, by = GivenMembers.of(value.closed or value), by_kernels(value)
+    else:
         raise ValueError(
             "Deviance and error rate are of classes without order: fit it to y.astype(str). "
             "looms.diagnostics.case_deletion has the influence of each row on any model of looms."
         )
-    closed, by = (None, "") if value is None else (value.closed or value, by_kernels(value))
-    estimator = frozen(fitted) if closed is None else GivenMembers.of(closed)
-    given: dict[str, Any] = {"estimator": estimator, "by_kernels": by}
-    given |= {"y": y, "labels": labels, "classes": classes, "names": names}
+    problem = Problem(estimator, X, y, labels, classes, names, "none", by)
     if not steps:
-        return Problem(X=X, preprocessing="none", **given)
+        return problem
     before = clone(Pipeline(steps))
     for (_, one), (_, new) in zip(steps, before.steps, strict=True):
         if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
@@ -130,9 +130,9 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         if preprocessing == "auto":
             preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"
     if preprocessing == "held":
-        return Problem(X=Z, preprocessing="held", **given)
-    given["estimator"] = Pipeline([*clone(before).steps, ("model", given["estimator"])])
-    return Problem(X=X, preprocessing="refitted", **given)
+        return replace(problem, X=Z, preprocessing="held")
+    estimator = Pipeline([*clone(before).steps, ("model", estimator)])
+    return replace(problem, estimator=estimator, preprocessing="refitted")
 
 
 def by_kernels(fitted: Fitted) -> str:
@@ -180,11 +180,6 @@ def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
             "learned without it: leave it out, or merge it with another."
         )
     return classes, labels
-
-
-def last_step(estimator: Any) -> Any:
-    """The last step of a pipeline; other models as they are."""
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:

@@ -27,7 +27,8 @@ from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import fit_sigmoid
-from looms.diagnostics._problem import GivenMembers, Problem, last_step
+from looms.diagnostics._problem import GivenMembers, Problem
+from looms.estimators._in_pipelines import parts_of
 from looms.svm._one_against_one import class_log_probabilities
 from looms.svm._svc import kernel_matrix
 
@@ -185,7 +186,7 @@ def _refit_without(
 def check_likelihood(problem: Problem) -> None:
     """ValueError unless the model has probabilities, or decision values to make them of."""
     estimator = problem.estimator
-    model = last_step(estimator)
+    model = parts_of(estimator).last
     name = "The model" if isinstance(model, GivenMembers) else type(model).__name__
     if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
         raise ValueError(
@@ -220,7 +221,7 @@ def log_probabilities(estimator: Any, X: Any, labels: AnyArray, weight: Array) -
             return np.log(np.asarray(estimator.predict_proba(X), dtype=np.float64))
     if labels.max() == 1:
         return sigmoid_log_probabilities(estimator.decision_function(X)[:, None], labels, weight)
-    one_against_one = copy.copy(last_step(estimator)).set_params(decision_function_shape="ovo")
+    one_against_one = copy.copy(parts_of(estimator).last).set_params(decision_function_shape="ovo")
     if isinstance(estimator, Pipeline):
         one_against_one = Pipeline([*estimator.steps[:-1], ("model", one_against_one)])
     # LIBSVM's output of a pair is positive for its first class.
@@ -263,4 +264,4 @@ def check_possible(log_likelihood: Array) -> None:
 
 
 def _is_libsvm(estimator: Any) -> bool:
-    return isinstance(last_step(estimator), SVC | NuSVC)
+    return isinstance(parts_of(estimator).last, SVC | NuSVC)

@@ -181,22 +181,13 @@ def _tested(fitted: Fitted) -> RowOrder | None:
     of_all = np.full(len(rows.weight), -1)
     of_all[train] = folds[0]
     held_out = HeldOut(y, outputs[0].reshape(y.shape), rows.own(rows.weight))
-    scores = _scores_within(fitted, held_out, folds[0])
-    return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
-
-
-def _scores_within(fitted: Fitted, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:
-    """Scores as of ``evaluate``, at the threshold and calibration of the model.
-
-    The area under the ROC curve compares rows of one fold.
-    """
-    (y, outputs, weight), outcome = held_out, fitted.outcome
     decisions = area = None
     if outcome.decides:
-        units = Units.of_numbers(folds)
+        units = Units.of_numbers(folds[0])
         decisions, area = decisions_within(outcome, held_out, units, fitted.rule)
-    scores = outcome.scores(y, outputs[None], weight, None, decisions, area)
-    return {name: value for name, (value, _) in scores.items()}
+    found = outcome.scores(y, held_out.outputs[None], held_out.sample_weight, None, decisions, area)
+    scores = {name: value for name, (value, _) in found.items()}
+    return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
 
 
 def _in_blocks(fitted: Fitted) -> bool:

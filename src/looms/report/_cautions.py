@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -153,9 +153,7 @@ def remarks_on_fit(model: Reported) -> Iterator[Caution]:
         yield from _probabilities(model)
     X = model.table
     leaking = _leaking_columns(model)
-    for gives, text in leakage_remarks(leaking, isolated):
-        title = f"A feature {'gives' if gives else 'nearly gives'} the target"
-        yield (serious if gives else note)(title, text)
+    yield from leak_cautions(leaking, "feature", isolated)
     yield from search_cautions(model)
     duplicates = None if X is None or model.fitted.units.grouped else remark_on_duplicates(X)
     if duplicates is not None:
@@ -193,6 +191,15 @@ def _leaking_columns(model: Reported) -> list[LeakingColumn]:
     return leaking_columns(
         model.features.sources, model.features.gaps, X, codes, model.outcome.decides
     )
+
+
+def leak_cautions(
+    columns: Sequence[LeakingColumn], what: str, quoted: Callable[[str], str] = repr
+) -> Iterator[Caution]:
+    """Cautions about columns, called ``what``, that alone predict the target, or nearly."""
+    for gives, text in leakage_remarks(columns, quoted):
+        title = f"A {what} {'gives' if gives else 'nearly gives'} the target"
+        yield (serious if gives else note)(title, text)
 
 
 def near_rows(fitted: Fitted, scores: Scores, context: str) -> Iterator[Caution]:

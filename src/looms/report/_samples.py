@@ -62,10 +62,8 @@ def for_their_class(model: Reported, values: Array) -> Array:
     """Values of the samples relative to the root mean square in their class, if it is large.
 
     Those of a class where it is below that of all samples are relative to the latter, so that a
-    class without errors has no large values. Values of a regression stay as they are.
+    class without errors has no large values.
     """
-    if not model.outcome.decides:
-        return values
     labels, squares = model.codes, values**2
     usual = np.full(len(values), np.nanmean(squares))
     for label in np.unique(model.fitted.rows.own(labels)):

@@ -27,7 +27,7 @@ from looms.estimators._warnings import kept_warnings
 from looms.fitted._fitted import Fitted
 from looms.fitted._scores import held_out_scores
 from looms.folds import group_numbers, is_grouped, joined_groups
-from looms.report._cautions import near_rows, order_of_rows
+from looms.report._cautions import leak_cautions, near_rows, order_of_rows
 from looms.report._near_rows import FEWEST, MOST, TOGETHER, n_together, scores_held_out
 from looms.report.page import write_check
 from looms.report.text import Caution, note, percent, plain, score, sentence, serious
@@ -36,7 +36,7 @@ from looms.tables._cells import Marks, missing_in
 from looms.tables._columns import Decimal, marks_in
 from looms.tables._frames import columns_of, names_in, places_of, rows
 from looms.tables._kinds import cells_of, converted, read_column
-from looms.tables._leakage import leakage_remarks, leaking_columns, reason_to_skip
+from looms.tables._leakage import leaking_columns, reason_to_skip
 from looms.tables._preprocessor import fitted_matrix, identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
@@ -223,9 +223,7 @@ def check(
             found += _tie_findings(X, prepare, matrix, codes, classes)
         sources, places = prepare.columns_, places_of_gaps(prepare)
         leaking = leaking_columns(sources.tolist(), places, matrix, codes, classes)
-        for gives, text in leakage_remarks(leaking):
-            title = f"A column {'gives' if gives else 'nearly gives'} the target"
-            found.append((serious if gives else note)(title, text))
+        found += leak_cautions(leaking, "column")
         why = reason_to_skip(sources.tolist(), matrix, codes, classes)
         missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
         leaks = [column.name for column in leaking if column.gives]

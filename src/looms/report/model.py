@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from numbers import Real
@@ -28,7 +27,7 @@ from looms.kernels import Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import variances
 from looms.report._feature_names import features_of
-from looms.report.text import clean, unit_words
+from looms.report.text import clean
 from looms.scores import Scores
 from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
@@ -66,55 +65,66 @@ class Reported:
 
     Attributes
     ----------
-    fitted : the fitted model as a value.
-    whole : the estimator that holds it.
+    whole : the estimator.
+    fitted, outcome : the fitted model as a value, and what its target is.
     steps : name and transformer of the steps before it.
     features : names of its features, and of the columns that they were made from.
     target : name of the target, if it has one.
-    classes : labels of the classes; none of numbers.
+    classes, codes : labels of the classes, none of numbers, and (n_samples,) indices among them.
     n_samples, n : number of samples, and of those of positive weight; others take no part in fit
         and scores.
+    rows : samples that the model was fitted to; None for rows in blocks, which are not kept.
+    table : the same if they have features; None of a kernel matrix.
+    held_out : output for every sample by the model without its fold, its group or itself.
+    nested : predictions by models that were chosen without the sample, if there are.
+    kernel, landmarks, n_landmarks : of the largest member that has a kernel; None without.
     stacked : True for a stack of models; what is told of a search is that of the largest.
     tuning : record of the search of the model, of a stack of the largest.
+    best : place of the candidate that was taken, of a stack of the largest.
+    shares : weights of the candidates in a stack, also if one got all; None if none was made.
     scale : transform that the target was fitted on the scale of; None for that of the target.
+    unit, method : what is held out at a time ("sample", "group", "fold" or "window"), and the
+        method's name.
+    chosen_by : name of the method by which the criterion held samples out.
+    n_choice_folds : folds that compare candidates, each tuned without them; 0 if none do.
+        Candidates are then compared by the held-out outputs that the criterion judged.
+    candidates_by : name of the method by which the candidates' loss held samples out.
     """
 
     def __init__(self, whole: Any, steps: list[tuple[str, Any]]) -> None:
         fitted: Fitted = whole.fitted_
-        self.fitted, self.whole, self.steps = fitted, whole, steps
+        self.whole, self.fitted, self.steps = whole, fitted, steps
+        self.outcome: Any = fitted.outcome
         self.features = features_of(Pipeline(steps), whole)
-        self._evaluated: Scores | None = scores_of(whole)
         self.target = None if whole._target is None else clean(whole._target)
         self.classes = [str(label) for label in written_labels(fitted.outcome.classes)]
-        self.n_samples, self.n = len(fitted.rows.weight), len(fitted.rows.train)
+        X, n = fitted.rows.X, len(fitted.rows.weight)
+        self.n_samples, self.n = n, len(fitted.rows.train)
+        self.codes = fitted.outcome.codes(fitted.rows.targets)
+        self.rows: Matrix | None = None if isinstance(X, RowBlocks) else X
+        self.table = None if fitted.pairwise else self.rows
+        self.held_out: HeldOut = fitted.held_out_predicted
+        self._evaluated: Scores | None = scores_of(whole)
+        evaluated = None if self._evaluated is None else self._evaluated._nested
+        self.nested: Nested | None = evaluated or fitted.in_folds
+
+        leading, selection = fitted.leading, fitted.selection
+        self.kernel: Any = None if leading is None else leading.kernel
+        self.landmarks: Matrix | None = None if leading is None else leading.landmarks
+        self.n_landmarks = None if self.landmarks is None else int(self.landmarks.shape[0])
         self.stacked = len(fitted.members) > 1
-        tuning = None if fitted.selection is None else fitted.selection.tuning
+        tuning = None if selection is None else selection.tuning
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
+        self.best = 0 if selection is None else selection.index
+        self.shares = fitted.candidate_weights if fitted.candidates else None
         transform = getattr(fitted.outcome, "transform", "none")
         self.scale: str | None = None if transform == "none" else transform
 
-    # Rows and scores --------------------------------------------------------------------
-
-    @property
-    def outcome(self) -> Any:
-        """What the target is."""
-        return self.fitted.outcome
-
-    @property
-    def rows(self) -> Matrix | None:
-        """Samples that the model was fitted to; None for rows in blocks, which are not kept."""
-        X = self.fitted.rows.X
-        return None if isinstance(X, RowBlocks) else X
-
-    @property
-    def table(self) -> Matrix | None:
-        """The same if they have features; None of a kernel matrix."""
-        return None if self.fitted.pairwise else self.rows
-
-    @property
-    def held_out(self) -> HeldOut:
-        """Output for every sample by the model without its fold, its group or itself."""
-        return self.fitted.held_out_predicted
+        self.unit = (self.nested or fitted).units.unit
+        self.method, self.chosen_by = METHODS[self.unit], METHODS[fitted.units.unit]
+        self.n_choice_folds = fitted.in_folds.units.n_units if fitted.in_folds else 0
+        by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
+        self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
 
     @cached_property
     def scores(self) -> Scores:
@@ -125,17 +135,6 @@ class Reported:
     def scores_on_scale(self) -> Scores:
         """The same on the scale of the transform, if the target was transformed."""
         return self.scores if self.scale is None else held_out_scores(self.fitted.on_scale)
-
-    @property
-    def nested(self) -> Nested | None:
-        """Predictions by models that were chosen without the sample, if there are."""
-        evaluated = None if self._evaluated is None else self._evaluated._nested
-        return evaluated or self.fitted.in_folds
-
-    @cached_property
-    def codes(self) -> AnyArray:
-        """(n_samples,) index of the class of each sample; zeros of numbers."""
-        return self.fitted.outcome.codes(self.fitted.rows.targets)
 
     @property
     def decisions(self) -> Decisions:
@@ -151,35 +150,9 @@ class Reported:
     # Candidates -------------------------------------------------------------------------
 
     @property
-    def kernel(self) -> Any:
-        """Kernel of the largest member that has one; None without."""
-        return None if self.fitted.leading is None else self.fitted.leading.kernel
-
-    @property
-    def landmarks(self) -> Matrix | None:
-        """Landmarks of the largest member that has a kernel."""
-        return None if self.fitted.leading is None else self.fitted.leading.landmarks
-
-    @property
-    def n_landmarks(self) -> int | None:
-        """Number of landmarks; None if the coefficients belong to all samples."""
-        return None if self.landmarks is None else int(self.landmarks.shape[0])
-
-    @property
-    def best(self) -> int:
-        """Place of the candidate that was taken, of a stack of the largest."""
-        return 0 if self.fitted.selection is None else self.fitted.selection.index
-
-    @property
-    def shares(self) -> Array | None:
-        """Weights of the candidates in a stack, also if one got all; None if none was made."""
-        return self.fitted.candidate_weights if self.fitted.candidates else None
-
-    @property
-    def _tried(self) -> Sequence[Any]:
+    def _tried(self) -> list[Any]:
         """Candidates as they were passed."""
-        tried: Sequence[Any] = (self.fitted.recipe or self.whole)._candidates
-        return tried
+        return list((self.fitted.recipe or self.whole)._candidates)
 
     @property
     def prior(self) -> bool | None:
@@ -230,43 +203,9 @@ class Reported:
     # Words ------------------------------------------------------------------------------
 
     @property
-    def unit(self) -> str:
-        """What is held out at a time: "sample", "group", "fold" or "window"."""
-        return (self.nested or self.fitted).units.unit
-
-    @property
-    def method(self) -> str:
-        """Name of the method by which samples are held out."""
-        return METHODS[self.unit]
-
-    @property
-    def chosen_by(self) -> str:
-        """Name of the method by which the criterion held samples out."""
-        return METHODS[self.fitted.units.unit]
-
-    @property
-    def n_choice_folds(self) -> int:
-        """Folds that compare candidates, each tuned without them; 0 if none do.
-
-        Candidates are then compared by the held-out outputs that the criterion judged.
-        """
-        return self.fitted.in_folds.units.n_units if self.fitted.in_folds else 0
-
-    @property
-    def candidates_by(self) -> str:
-        """Name of the method by which the candidates' loss held samples out."""
-        n = self.n_choice_folds
-        return f"{n}-fold {METHODS['fold']}" if n else self.chosen_by
-
-    @property
     def fitted_to(self) -> str:
         """What the kernel models were fitted to, such as "log(price)"; empty for the target."""
         return "" if self.scale is None else f"{self.scale}({self.target or 'target'})"
-
-    @property
-    def repeated(self) -> str | None:
-        """What was repeated without the sample; None for nothing."""
-        return self.repeated_without(unit_words(self.unit)) if self.nested else None
 
     def repeated_without(self, each: str) -> str:
         """What was repeated without each fold, group or sample, called ``each``."""

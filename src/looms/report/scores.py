@@ -17,6 +17,7 @@ from looms.folds import left_out_with
 from looms.kernels._samples import variances
 from looms.lssvm._system import targets_as_columns
 from looms.report.model import Reported
+from looms.report.text import unit_words
 
 #: Most classes for which there is a confusion matrix.
 MOST_CONFUSED = 12
@@ -148,7 +149,7 @@ def held_out(model: Reported) -> dict[str, Any]:
         "method": model.method,
         "unit": model.unit,
         "nested": model.nested is not None,
-        "repeated": model.repeated,
+        "repeated": model.repeated_without(unit_words(model.unit)) if model.nested else None,
     }
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from looms._checks import check_count
 from looms._threads import blas_threads
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import Array, Matrix
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks, numbers_of
@@ -161,11 +161,11 @@ class ImportanceDisplay(ModelDisplay):
 
         share = fitted.rows.fit_weight[rows] / fitted.rows.fit_weight[rows].sum()
         base = squares(X)
-        changes = [
-            np.mean([squares(_permuted(X, columns[name], order)) for order in orders], axis=0)
-            - base
-            for name in names
-        ]
+        changes = []
+        for name in names:
+            features, values = columns[name], values_of(X, columns[name])
+            each = [squares(with_values(X, features, values[order])) for order in orders]
+            changes.append(np.mean(each, axis=0) - base)
         rise = np.array([share @ change for change in changes])
         together = model.fitted.units.scored_together[rows]
         order = np.argsort(-rise, kind="stable")
@@ -200,11 +200,6 @@ class ImportanceDisplay(ModelDisplay):
 
 #: The same under its own name, for the values without a drawing.
 feature_importance = ImportanceDisplay.compute
-
-
-def _permuted(X: Matrix, features: list[int], order: AnyArray) -> Matrix:
-    """Samples, of which some features are those of the samples in ``order``."""
-    return with_values(X, features, values_of(X, features)[order])
 
 
 def values_of(X: Matrix, features: list[int]) -> Array:
