@@ -9,7 +9,7 @@ import numpy as np
 
 from looms._scores import SCORES
 from looms._words import count
-from looms.assessment._result import ScoreEstimate
+from looms.assessment._result import Assessment
 from looms.diagnostics import row_order
 from looms.diagnostics._problem import by_kernels
 from looms.diagnostics._row_order import MOST as MOST_IN_ORDER
@@ -26,7 +26,6 @@ from looms.report._choice import (
     close_candidates,
     optimism,
     other_estimator,
-    scores_and_baselines,
     search_cautions,
 )
 from looms.report._near_rows import MOST as MOST_NEAR
@@ -127,9 +126,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
     """Cautions about the fit, choice and assessment of a model, the serious ones first."""
     model, assessment, remarks = facts.model, facts.assessment, facts.remarks
     if assessment is not None and quotes_splits(model, assessment):
-        scores = scores_and_baselines(assessment, len(model.classes), judged_by_risk(model))
-        rest = [remark for remark in remarks if remark["title"] != _NO_BETTER]
-        remarks = [*_guessing_in_splits(model, scores), *rest] if scores else remarks
+        remarks = _judged_by_splits(model, assessment, remarks)
     return _ordered(
         [
             *remarks,
@@ -346,21 +343,31 @@ def _guessing_ranks(model: Reported) -> Iterator[Caution]:
         )
 
 
-def _guessing_in_splits(
-    model: Reported, scores: Iterable[tuple[str, ScoreEstimate, float]]
-) -> Iterator[Caution]:
-    """Caution if the interval of a score of outer splits does not exclude its baseline."""
+def _judged_by_splits(
+    model: Reported, assessment: Assessment, remarks: list[Caution]
+) -> list[Caution]:
+    """The remarks, but on guessing by the first score of outer splits whose interval does not
+    exclude its baseline; as they are if none has an interval."""
+    n_classes = len(model.classes)
+    baselines = {"balanced_accuracy": 1 / n_classes, "roc_auc": 0.5} if n_classes else {"r2": 0.0}
+    if judged_by_risk(model):  # splits have no interval of the gain in log loss
+        del baselines["balanced_accuracy"]
+    estimates = {key: assessment.estimate(key) for key in baselines if key in assessment.scores}
+    estimates = {key: one for key, one in estimates.items() if np.isfinite(one.low)}
+    if not estimates:
+        return remarks
+    rest = [remark for remark in remarks if remark["title"] != _NO_BETTER]
     advice = _few_groups(model) or (_remedy(model) if model.outcome.decides else _OTHERS)
-    for key, estimate, baseline in scores:
-        value, low, high = (score(x, key) for x in (estimate.value, estimate.low, estimate.high))
-        if estimate.low <= baseline:
-            yield serious(
-                _NO_BETTER,
+    for key, one in estimates.items():
+        value, low, high = (score(each, key) for each in (one.value, one.low, one.high))
+        if one.low <= baselines[key]:
+            text = (
                 f"The {SCORES[key].name} of outer splits {value} (interval {low} to {high}) "
-                f"{_is_worse(estimate.value, baseline)} the baseline ({score(baseline, key)}). "
-                f"{advice}",
+                f"{_is_worse(one.value, baselines[key])} the baseline "
+                f"({score(baselines[key], key)}). {advice}"
             )
-            return
+            return [serious(_NO_BETTER, text), *rest]
+    return rest
 
 
 def _is_worse(value: float, baseline: float) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from looms._words import count, digits
 from looms.assessment._experiment import estimator_key, estimator_text
-from looms.assessment._result import Assessment, ScoreEstimate
+from looms.assessment._result import Assessment
 from looms.optimize._search import Outcome
 from looms.report.model import Reported, parameter_name
 from looms.report.scores import is_good, quotes_splits
@@ -129,22 +129,6 @@ def optimism(model: Reported, assessment: Assessment | None) -> Iterator[Caution
             "coverage is guaranteed only for hyper-parameters that were fixed beforehand, and "
             "falls further short the more was tuned.",
         )
-
-
-def scores_and_baselines(
-    assessment: Assessment, n_classes: int, risk: bool = False
-) -> list[tuple[str, ScoreEstimate, float]]:
-    """Scores of outer splits that have an interval, and their baselines.
-
-    The area alone for models judged by ``risk``: the log loss of splits has no interval of its
-    difference from that of the shares of the classes.
-    """
-    baselines = {"balanced_accuracy": 1 / n_classes, "roc_auc": 0.5} if n_classes else {"r2": 0.0}
-    if risk:
-        del baselines["balanced_accuracy"]
-    names = [name for name in baselines if name in assessment.scores]
-    compared = [(name, assessment.estimate(name), baselines[name]) for name in names]
-    return [row for row in compared if np.isfinite(row[1].low)]
 
 
 def other_estimator(estimator: Any, model: Reported, assessment: Assessment) -> Iterator[Caution]:

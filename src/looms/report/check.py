@@ -64,8 +64,8 @@ _TITLES = {
 _OF = "of a plain kernel model"
 
 
-class TableCheck(dict[str, Any]):
-    """Result of `looms.check`: a dict of plain values, which JSON can hold.
+class TableCheck(Mapping[str, Any]):
+    """Result of `looms.check`: a mapping of plain values, which JSON can hold.
 
     Printing it lists the findings.
 
@@ -87,6 +87,18 @@ class TableCheck(dict[str, Any]):
     >>> [one["title"] for one in found["findings"]]
     ['A column gives the target']
     """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def __repr__(self) -> str:
         target = "" if self["target"] is None else f" of {self['target']!r}"
@@ -116,7 +128,7 @@ class TableCheck(dict[str, Any]):
         ImportError
             If jinja2 is not installed.
         """
-        write_check(self, path)
+        write_check(self._values, path)
 
 
 def check(
@@ -153,7 +165,7 @@ def check(
     Returns
     -------
     check : TableCheck
-        A dict; ``report(path)`` writes a page.
+        A mapping; ``report(path)`` writes a page.
 
     Raises
     ------
