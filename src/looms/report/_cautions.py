@@ -161,11 +161,10 @@ def remarks_on_fit(model: Reported) -> Iterator[Caution]:
         if remark is not None:
             yield serious("Columns of other scales", remark)
     if model.n <= max(MOST_NEAR, MOST_IN_ORDER) and model.fitted.closed is not None:
-        told = model.fitted, model.scores_on_scale
         context = "to report" if model.scale is None else f"on the scale of the {model.scale}"
         if model.fitted.candidates and not model.fitted.units.grouped and duplicates is None:
-            yield from near_rows(*told, context)
-        yield from order_of_rows(*told, context)
+            yield from near_rows(model.fitted, lambda: model.scores_on_scale, context)
+        yield from order_of_rows(model.fitted, lambda: model.scores_on_scale, context)
     yield from _sizes(model)
     scores = model.scores.with_errors
     perfect = scores["accuracy"][0] == 1 if model.outcome.decides else scores["r2"][0] > 0.9999
@@ -199,8 +198,8 @@ def leak_cautions(
         yield (serious if gives else note)(title, text)
 
 
-def near_rows(fitted: Fitted, scores: Scores, context: str) -> Iterator[Caution]:
-    """Caution about samples that look like repeats; ``context`` says more of the scores."""
+def near_rows(fitted: Fitted, scores: Callable[[], Scores], context: str) -> Iterator[Caution]:
+    """Caution about samples that look like repeats; ``context`` says more of the ``scores``."""
     found = scores_without_near(fitted)
     if found is None:
         return
@@ -209,7 +208,7 @@ def near_rows(fitted: Fitted, scores: Scores, context: str) -> Iterator[Caution]
     changes = "falls" if fitted.outcome.decides else "rises"
     yield note(
         "Rows like repeats of others",
-        f"{_quoted(key, scores, context)}. When a row is left out together with {what}, the "
+        f"{_quoted(key, scores(), context)}. When a row is left out together with {what}, the "
         f"{SCORES[key].name} {changes} from {alone} to {together}{by_kernels(fitted)}. "
         "If rows belong "
         "together, such as repeats or rows of one patient, hold them out together, by groups=...: "
@@ -217,12 +216,12 @@ def near_rows(fitted: Fitted, scores: Scores, context: str) -> Iterator[Caution]
     )
 
 
-def order_of_rows(fitted: Fitted, scores: Scores, context: str) -> Iterator[Caution]:
-    """Caution about rows in an order; ``context`` says more of the scores."""
+def order_of_rows(fitted: Fitted, scores: Callable[[], Scores], context: str) -> Iterator[Caution]:
+    """Caution about rows in an order; ``context`` says more of the ``scores``."""
     order, closed, key = row_order(fitted), fitted.closed, _key(fitted)
     if order is None or closed is None or order.p_value > _IN_ORDER:
         return
-    judged = scores if closed is fitted else held_out_scores(closed.on_scale)  # like with like
+    judged = scores() if closed is fitted else held_out_scores(closed.on_scale)  # like with like
     value, error = judged.with_errors[key]
     by_blocks = order.scores[key]
     compared = f"by blocks of consecutive rows it is {score(by_blocks, key, 3)}"
@@ -235,7 +234,7 @@ def order_of_rows(fitted: Fitted, scores: Scores, context: str) -> Iterator[Caut
         return
     yield (serious if worse > error else note)(
         "Rows in an order",
-        f"{_quoted(key, scores, context)}; {compared} (p = {order.p_value:.3g}): rows near one "
+        f"{_quoted(key, scores(), context)}; {compared} (p = {order.p_value:.3g}): rows near one "
         "another in the table resemble one another. If they follow one another in time or along a "
         "track, or come in batches, hold them out together: groups=... or cv=GapKFold(). If the "
         "table was only sorted by a feature, this is harmless.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from textwrap import indent, wrap
 from typing import Any
 
@@ -426,7 +427,7 @@ def _row_findings(
     if model is None:
         missing.append(f"Not looked for: rows in an order, since {why}.")
         return
-    scores = held_out_scores(model)
+    scores = partial(held_out_scores, model)
     if not (why or is_grouped(groups)):  # groups are to hold repeats
         yield from near_rows(model, scores, _OF)
         if n_together(n) < TOGETHER:
