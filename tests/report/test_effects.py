@@ -221,7 +221,10 @@ def test_features_that_a_transformer_made_can_be_named_and_columns_cannot():
     few = FunctionTransformer(lambda table: table[["size", "width"]])
     table = pd.DataFrame({"id": np.arange(N), "size": X[:, 0], "width": X[:, 1]})
     model = TabularRegressor([KernelRegressor(KERNEL, mu=MU)], preprocess=few).fit(table, NUMBERS)
-    with pytest.raises(ValueError, match="known are feature 1, feature 2; other steps made these"):
+    with pytest.raises(
+        ValueError,
+        match="known are feature 1, feature 2, which steps before the model made: columns",
+    ):
         EffectDisplay.compute(model, "size")
     assert EffectDisplay.compute(model, 1, n_values=2).column == "feature 2, as prepared"
 

@@ -358,8 +358,5 @@ def axes_or_new(ax: Axes | None, result: object) -> Axes:
 
 def positions(names: AnyArray) -> AnyArray:
     """Places of samples on an axis, (n,): their names if these count up, else 0 to n − 1."""
-    count = np.arange(len(names))
-    if len(names) and np.issubdtype(names.dtype, np.integer):
-        counted: AnyArray = names[0] + count
-        return counted if np.array_equal(names, counted) else count
-    return count
+    counted = names.dtype.kind in "iu" and bool((np.diff(names) == 1).all())
+    return names if counted else np.arange(len(names))

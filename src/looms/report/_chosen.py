@@ -18,26 +18,21 @@ MOST_PARAMETERS = 15
 
 def candidates(model: Reported) -> list[dict[str, Any]]:
     """Models that were tried, in order."""
-    shares = model.shares
-    if not model.fitted.candidates:
-        return []
-    taken = model.best
+    tried, losses, shares = model.fitted.candidates, model.candidate_losses, model.shares
     return [
         {
-            "kernel": candidate.kernel_name,
-            "criterion": str(candidate.criterion),
-            "value": candidate.value,
-            "standard_error": candidate.standard_error,
-            "n_evaluations": candidate.n_evaluations,
-            "seconds": candidate.seconds,
-            "loss": loss,
-            "outcome": words(candidate.outcome.name),
+            "kernel": one.kernel_name,
+            "criterion": str(one.criterion),
+            "value": one.value,
+            "standard_error": one.standard_error,
+            "n_evaluations": one.n_evaluations,
+            "seconds": one.seconds,
+            "loss": losses[k],
+            "outcome": words(one.outcome.name),
             "weight": None if shares is None else shares[k],
-            "chosen": k == taken if shares is None else shares[k] > 0,
+            "chosen": k == model.best if shares is None else shares[k] > 0,
         }
-        for k, (candidate, loss) in enumerate(
-            zip(model.fitted.candidates, model.candidate_losses, strict=True)
-        )
+        for k, one in enumerate(tried)
     ]
 
 
@@ -119,18 +114,11 @@ def _probability_of_threshold(model: Reported) -> float | None:
 
 def _members(model: Reported) -> list[dict[str, Any]]:
     """Models of a stack, the largest first; empty for a single one."""
-    shares = model.shares
-    if shares is None or not model.stacked:
+    if model.shares is None or not model.stacked:
         return []
+    weighed = zip(model.fitted.candidates, model.shares.tolist(), strict=True)
     return [
-        {
-            "kernel": candidate.kernel_name,
-            "criterion": str(candidate.criterion),
-            "weight": share,
-            "mu": candidate.mu,
-        }
-        for candidate, share in sorted(
-            zip(model.fitted.candidates, shares.tolist(), strict=True), key=lambda pair: -pair[1]
-        )
+        {"kernel": one.kernel_name, "criterion": str(one.criterion), "weight": share, "mu": one.mu}
+        for one, share in sorted(weighed, key=lambda pair: -pair[1])
         if share > 0
     ]

@@ -57,7 +57,7 @@ class Features(NamedTuple):
             )
         if given in self.places and given not in self.sources:
             raise ValueError(f"The model does not use column {given!r}.")
-        made = "; other steps made these, so that columns of the table cannot be named"
+        made = ", which steps before the model made: columns of the table cannot be named"
         check_known(given, "column", self.columns, made * self.prepared)
         return given
 
