@@ -261,15 +261,14 @@ def models_without(
     rows: Array | None = None  # outputs of the model without group k for sample j, (m, n)
     if isinstance(problem.estimator, GivenMembers):
         estimator = clone(problem.estimator).fit(problem.X, problem.y)
-        left_out, units = estimator.fitted_.left_out, Units.of_numbers(group)
+        left_out, units = estimator.fitted_.left_out, Units.partition(group, group)
         cut = np.asarray(estimator.fitted_.rule.threshold)
         outputs = estimator.decision_function(problem.X)
         own = left_out.outputs(units)[0].reshape(outputs.shape)
         if likelihood and len(classes) == 2:
-            rows, place = np.empty((units.n_units, len(group))), np.empty(units.n_units, dtype=int)
-            place[units.number[0]] = group
+            rows = np.empty((units.n_units, len(group)))
             for ids, F in left_out.everywhere(units):
-                rows[place[ids]] = F[:, :, 0]
+                rows[ids] = F[:, :, 0]
         elif likelihood:
             terms = by_refits(problem, True, group, n_jobs, progress)[2]
     else:
