@@ -219,14 +219,12 @@ def show_tried(facts: Facts) -> None:
 
     The arrow is at the best, or at the largest weight of a stack.
     """
-    model = facts.model
-    tried = candidates(facts.model)
+    model, fitted = facts.model, facts.model.fitted
+    tried = candidates(model)
     wide = console().width >= WIDE
     name, _, rule = model.loss
     loss = getattr(rule, "loss_name", name)
-    method = (
-        f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.fitted.units.unit]
-    )
+    method = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[fitted.units.unit]
     weighed = [row["weight"] is not None for row in tried]
     rows = [
         {"": _arrow(k == model.best), "kernel": row["kernel"]}
@@ -247,15 +245,11 @@ def show_tried(facts: Facts) -> None:
         for end in dict.fromkeys(row["outcome"] for row in tried):
             if wide and end in ENDS:
                 console().print(f"{end}: {ENDS[end]}")
-    if len(model.fitted.transforms) > 1:
-        error_of = f"RMSE of {model.target or 'the target'}"
+    if len(fitted.transforms) > 1:
+        error_of, taken = f"RMSE of {model.target or 'the target'}", model.outcome.transform
         rows = [
-            {
-                "": _arrow(name == model.outcome.transform),
-                "transform": name,
-                error_of: score_text(error),
-            }
-            for name, error in model.fitted.transforms.items()
+            {"": _arrow(name == taken), "transform": name, error_of: score_text(error)}
+            for name, error in fitted.transforms.items()
         ]
         show_rows("Transforms of the target, with one kernel", rows, ["", "transform"])
 
@@ -331,10 +325,9 @@ def _show_chosen(facts: Facts) -> None:
         criterion = largest["criterion"]
         named = [] if criterion is None else [criterion_name(criterion)]
         how, shown = "Largest", [largest["kernel"], *named, *shown]
-        weighted = (
-            "by the weights above" if model.fitted.candidates else "by the weights of the fit"
-        )
-        console().print(f"Stacked: {len(model.fitted.members)} models, {weighted}")
+        fitted = model.fitted
+        weighted = "by the weights above" if fitted.candidates else "by the weights of the fit"
+        console().print(f"Stacked: {len(fitted.members)} models, {weighted}")
     console().print(f"{how}: {', '.join(shown)}")
     if scales:
         n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))
