@@ -146,9 +146,10 @@ def row_order(model: Any) -> RowOrder | None:
     """
     fitted, by_kernels = model_without_rows(model, "The test of row order")
     if "row order" not in fitted.computed:
-        fitted.computed["row order"] = None
+        tested = None
         with suppress(np.linalg.LinAlgError):
-            fitted.computed["row order"] = _tested(fitted)
+            tested = _tested(fitted)
+        fitted.computed["row order"] = tested
     order: RowOrder | None = fitted.computed["row order"]
     return replace(order, by_kernels=by_kernels) if order and by_kernels else order
 
