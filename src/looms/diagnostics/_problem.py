@@ -253,10 +253,10 @@ class GivenMembers(KernelClassifier):
         zeta = zeta * (len(zeta) / zeta.sum())
         units = Units.of(None, rows.y, rows.groups, classes=True, rows=rows.train)
         samples = training_rows(X, rows.train, self.given.pairwise)
-        systems = [
-            (one, one.left_out(samples, Y, zeta, self.fit_intercept)) for one in self.given.members
+        summed = [
+            (one.weight, one.fit(one.left_out(samples, Y, zeta, self.fit_intercept), units, Y))
+            for one in self.given.members
         ]
-        summed = [(one.weight, one.fit(system, units, Y)) for one, system in systems]
         fitted = Fitted.of(rows, units, summed, self.fit_intercept)
         rule = replace(fitted.rule, threshold=self.given.rule.threshold)
         self._set_fitted(replace(fitted, rule=rule))
