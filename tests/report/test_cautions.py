@@ -816,7 +816,7 @@ def test_samples_drawn_one_by_one_are_no_clusters(n):
         X = rng.normal(size=(n, d))
         y = X[:, 0] + 0.5 * rng.normal(size=n) > 0
         model = KernelClassifier()
-        assert scores_without_near(model_of(quietly(model, X, y))) is None
+        assert scores_without_near(quietly(model, X, y).fitted_) is None
 
 
 @pytest.mark.parametrize(("by", "told"), [(1.0, True), (2.0, False)])

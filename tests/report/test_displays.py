@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
@@ -202,8 +203,11 @@ def test_residuals_of_predictions(regression):
 def test_of_numbers_only(several):
     with pytest.raises(TypeError, match="is for regressors; use RocDisplay"):
         ResidualsDisplay.from_estimator(several[0])
-    with pytest.raises(ValueError, match=r"kernel='ard'.*feature_importance"):
+    with pytest.raises(ValueError, match=r"^RBF.* kernel='ard'.*feature_importance"):
         RelevanceDisplay.from_estimator(several[0])
+    trees = stacked_classifier([DecisionTreeClassifier(max_depth=1)]).fit(*several[1:])
+    with pytest.raises(ValueError, match="A model without kernels has no scale for each feature"):
+        RelevanceDisplay.from_estimator(trees)
 
 
 def test_roc_at_the_threshold(by_loo, binary):

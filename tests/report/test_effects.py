@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from stacks import stacked_regressor
 
@@ -194,19 +194,46 @@ def test_few_rows_of_many():
         ({"column": "size", "values": ["big"]}, "column 'size' is a column of numbers"),
         ({"column": "size", "target": "maybe"}, "target must be one of no, yes"),
         ({"column": "size", "n_values": 0}, "n_values must be a positive integer"),
+        ({"column": "size", "values": []}, "values are empty: give cells of the column"),
+        ({"column": ["size", "ward"]}, r"One column is shown at a time.* got \['size', 'ward'\]"),
+        ({"column": None}, "One column is shown at a time, by its name or its place"),
+        ({"column": 4}, "column must be 0 to 3, got 4"),
+        ({"column": 3}, "The model does not use column 'same'"),
     ],
 )
 def test_what_there_is_not(options, message):
-    model = TabularClassifier([KernelClassifier(KERNEL, mu=MU)]).fit(TABLE, CLASSES)
+    model = TabularClassifier([KernelClassifier(KERNEL, mu=MU)])
+    model.fit(TABLE.assign(same=1.0), CLASSES)
     with pytest.raises(ValueError, match=message):
         EffectDisplay.compute(model, **options)
+
+
+def test_a_column_by_its_place_in_the_table():
+    """Not among the features, of which numbers come first."""
+    model = TabularRegressor([KernelRegressor(KERNEL, mu=MU)]).fit(TABLE, NUMBERS)
+    shown = [EffectDisplay.compute(model, k, n_values=2).column for k in np.arange(3)]
+    assert shown == list(TABLE)
+    model = KernelRegressor(KERNEL, mu=MU).fit(X, NUMBERS)
+    assert EffectDisplay.compute(model, 0, n_values=2).column == "feature 1"
+
+
+def test_features_that_a_transformer_made_can_be_named_and_columns_cannot():
+    few = FunctionTransformer(lambda table: table[["size", "width"]])
+    table = pd.DataFrame({"id": np.arange(N), "size": X[:, 0], "width": X[:, 1]})
+    model = TabularRegressor([KernelRegressor(KERNEL, mu=MU)], preprocess=few).fit(table, NUMBERS)
+    with pytest.raises(
+        ValueError,
+        match="known are feature 1, feature 2, which steps before the model made: columns",
+    ):
+        EffectDisplay.compute(model, "size")
+    assert EffectDisplay.compute(model, 1, n_values=2).column == "feature 2, as prepared"
 
 
 @pytest.mark.slow
 def test_of_several_one_has_to_be_named():
     kinds = np.array(["a", "b", "c"])[np.arange(N) % 3]
     model = KernelClassifier(KERNEL, mu=MU).fit(X, kinds)
-    with pytest.raises(ValueError, match="target must be one of a, b, c, got None"):
+    with pytest.raises(ValueError, match=r"Give target=, one of a, b, c\.$"):
         EffectDisplay.compute(model, "feature 1")
     each = [EffectDisplay.compute(model, "feature 1", target=one).mean for one in "abc"]
     np.testing.assert_allclose(np.sum(each, axis=0), 1.0)

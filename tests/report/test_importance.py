@@ -4,16 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from looms import KernelClassifier, KernelRegressor, TabularRegressor
+from looms import KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
 from looms.kernels import RBF
-from looms.report import feature_importance
+from looms.report import feature_importance, summary
 from looms.report.model import model_of
 
 
@@ -100,7 +101,31 @@ def test_of_a_stack_with_trees_by_the_folds_of_these():
             + other.weight * grown.predict(new)
         )
 
-    rises(found, model, rows, y, model_of(model).columns, refit, other.units)
+    rises(found, model, rows, y, model_of(model).features.columns, refit, other.units)
+
+
+class Doubled(TransformerMixin, BaseEstimator):
+    """A transformer that tells nothing of its columns."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.hstack([X, X])[:, :5]
+
+
+class Misnamed(Doubled):
+    """A transformer that names other columns than it makes."""
+
+    def get_feature_names_out(self, names=None):
+        return np.array(["one", "two"])
+
+
+class Unnamed(Doubled):
+    """A transformer that cannot name its columns."""
+
+    def get_feature_names_out(self, names=None):
+        raise KeyError("names")
 
 
 @pytest.mark.parametrize(
@@ -111,6 +136,9 @@ def test_of_a_stack_with_trees_by_the_folds_of_these():
         ([StandardScaler(), PCA(2)], ["pca0", "pca1"], True),
         ([FunctionTransformer(np.fabs)], ["feature 1", "feature 2", "feature 3"], False),
         ([SelectKBest(k=2)], ["x1", "x2"], True),
+        ([Doubled()], [f"feature {k + 1}" for k in range(5)], False),
+        ([StandardScaler(), Misnamed()], [f"feature {k + 1}" for k in range(5)], False),
+        ([Unnamed()], [f"feature {k + 1}" for k in range(5)], False),
     ],
     ids=str,
 )
@@ -118,12 +146,39 @@ def test_names_are_those_of_the_data_not_such_as_they_might_be(steps, names, nam
     X = np.random.default_rng(0).normal(size=(30, 3))
     y = X[:, 1] + X[:, 2] > 0
     model = make_pipeline(*steps, KernelClassifier("linear", mu=1e-3))
-    found = model_of(model.fit(pd.DataFrame(X, columns=["x0", "x1", "x2"]), y))
-    assert (found.features, found.named) == (names, named)
-    found = model_of(model.fit(X, y))
+    found = model_of(model.fit(pd.DataFrame(X, columns=["x0", "x1", "x2"]), y)).features
+    assert (found.names, found.named) == (names, named)
+    found = model_of(model.fit(X, y)).features
     places = {"x0": "feature 1", "x1": "feature 2", "x2": "feature 3"}
-    assert found.features == [places.get(name, name) for name in names]
+    assert found.names == [places.get(name, name) for name in names]
     assert found.named == ("pca0" in names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("transformer", "names"),
+    [
+        (FunctionTransformer(lambda table: table[["b", "c"]]), 2),
+        (Doubled(), 5),
+        (Misnamed(), 5),
+        (Unnamed(), 5),
+        (ColumnTransformer([("b", StandardScaler(), ["b"])]), ["b__b"]),
+    ],
+    ids=["fewer", "more", "misnamed", "unnamed", "named"],
+)
+@pytest.mark.parametrize("of_table", [False, True])
+def test_any_transformer_makes_features_that_a_report_names(transformer, names, of_table):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=list("abc"))
+    y = X["b"] > 0
+    if of_table:
+        model = TabularClassifier(["linear"], preprocess=transformer).fit(X, y)
+    else:
+        model = make_pipeline(transformer, KernelClassifier("linear")).fit(X, y)
+    expected = names if isinstance(names, list) else [f"feature {k + 1}" for k in range(names)]
+    assert sorted(feature_importance(model).names) == sorted(expected)
+    report = summary(model, X=X)
+    assert sorted(row["name"] for row in report["features"]["rows"]) == sorted(expected)
+    assert report["data"]["n_features"] == len(expected)
 
 
 def test_few_samples_of_many(binary):

@@ -18,7 +18,7 @@ from sklearn.metrics import (
 from looms import KernelClassifier, KernelRegressor
 from looms.duplicates import duplicate_groups
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
-from looms.report.model import model_of, predicted_labels
+from looms.report.model import model_of
 from looms.report.scores import gain_over_mean, recall_by_class
 
 
@@ -29,7 +29,7 @@ def scores_of(model):
 
 def test_two_classes(binary):
     model, _, y, _ = binary
-    predicted = model.classes_[predicted_labels(model_of(model))]
+    predicted = model.classes_[model_of(model).decisions.predicted]
     scores = scores_of(model)
     assert scores["accuracy"][0] == pytest.approx(np.mean(predicted == y))
     assert scores["balanced_accuracy"][0] == pytest.approx(balanced_accuracy_score(y, predicted))
@@ -44,7 +44,7 @@ def test_two_classes(binary):
 
 def test_several_classes(several):
     model, _, y = several
-    predicted = model.classes_[predicted_labels(model_of(model))]
+    predicted = model.classes_[model_of(model).decisions.predicted]
     scores = scores_of(model)
     assert scores["balanced_accuracy"][0] == pytest.approx(balanced_accuracy_score(y, predicted))
     assert {name: value for name, (value, _) in scores.items()} == model.evaluate(nested=False)
@@ -97,9 +97,7 @@ def weighted():
 
 def test_samples_count_by_their_weight(weighted):
     model, _, y, weight = weighted
-    said = predicted_labels(model_of(model))
-    scores, by_weight = scores_of(model), {"sample_weight": weight}
-    made = model_of(model).scores
+    scores, made = scores_of(model), model_of(model).scores
     rows, decisions = made.rows, made.decisions
     rate = np.average(1 - decisions.wrong, weights=weight[rows])
     assert scores["accuracy"][0] == pytest.approx(rate)
@@ -111,7 +109,8 @@ def test_samples_count_by_their_weight(weighted):
     np.testing.assert_allclose(rate, expected)
     assert scores["balanced_accuracy"][0] == pytest.approx(np.mean(expected))
     found = summary(model)["loo"]["confusion"]
-    np.testing.assert_allclose(found["counts"], confusion_matrix(y, said, **by_weight))
+    counts = confusion_matrix(y[rows], decisions.predicted, sample_weight=weight[rows])
+    np.testing.assert_allclose(found["counts"], counts)
     assert found["weighted"] is True
     roc, precision = RocDisplay.compute(model), PrecisionRecallDisplay.compute(model)
     y, f, by_weight = y[rows], decisions.outputs, {"sample_weight": weight[rows]}

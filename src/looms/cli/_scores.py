@@ -219,12 +219,12 @@ def show_tried(facts: Facts) -> None:
 
     The arrow is at the best, or at the largest weight of a stack.
     """
-    model = facts.model
-    tried = candidates(facts.model)
+    model, fitted = facts.model, facts.model.fitted
+    tried = candidates(model)
     wide = console().width >= WIDE
     name, _, rule = model.loss
     loss = getattr(rule, "loss_name", name)
-    method = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
+    method = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[fitted.units.unit]
     weighed = [row["weight"] is not None for row in tried]
     rows = [
         {"": _arrow(k == model.best), "kernel": row["kernel"]}
@@ -245,11 +245,11 @@ def show_tried(facts: Facts) -> None:
         for end in dict.fromkeys(row["outcome"] for row in tried):
             if wide and end in ENDS:
                 console().print(f"{end}: {ENDS[end]}")
-    if len(model.transforms) > 1:
-        error_of = f"RMSE of {model.target or 'the target'}"
+    if len(fitted.transforms) > 1:
+        error_of, taken = f"RMSE of {model.target or 'the target'}", model.outcome.transform
         rows = [
-            {"": _arrow(name == model.transform), "transform": name, error_of: score_text(error)}
-            for name, error in model.transforms.items()
+            {"": _arrow(name == taken), "transform": name, error_of: score_text(error)}
+            for name, error in fitted.transforms.items()
         ]
         show_rows("Transforms of the target, with one kernel", rows, ["", "transform"])
 
@@ -271,7 +271,7 @@ def show_choice(saved: SavedModel, facts: Facts) -> None:
         return
     labels, counts = confusion["labels"], confusion["counts"]
     show_confusion(counts, labels, f"Confusion, {method}")
-    outcome = facts.model.classes_of_fit
+    outcome = facts.model.outcome
     rule = outcome.threshold
     if rule == 0.5:
         return
@@ -286,7 +286,7 @@ def show_choice(saved: SavedModel, facts: Facts) -> None:
 
 def _show_columns(facts: Facts) -> None:
     """Print the columns that the model needs, if there are several."""
-    importance, scale = facts.importance, facts.model.on_scale.scale
+    importance, scale = facts.importance, facts.model.scale
     if importance is None or importance.n_columns < 2 or not importance.press > 0:
         return
     rises, errors = 100 * importance.value, 100 * importance.standard_error
@@ -325,8 +325,9 @@ def _show_chosen(facts: Facts) -> None:
         criterion = largest["criterion"]
         named = [] if criterion is None else [criterion_name(criterion)]
         how, shown = "Largest", [largest["kernel"], *named, *shown]
-        weighted = "by the weights above" if model.candidates else "by the weights of the fit"
-        console().print(f"Stacked: {model.n_members} models, {weighted}")
+        fitted = model.fitted
+        weighted = "by the weights above" if fitted.candidates else "by the weights of the fit"
+        console().print(f"Stacked: {len(fitted.members)} models, {weighted}")
     console().print(f"{how}: {', '.join(shown)}")
     if scales:
         n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))

@@ -226,7 +226,7 @@ def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes
     if saved.table is not None and saved.table.kinds_:
         show_columns(saved.table.kinds_)
     show_choice(saved, facts)
-    if facts.model.candidates:
+    if facts.model.fitted.candidates:
         note(choice_of(saved, facts))
 
 

@@ -316,16 +316,16 @@ def case_deletion(
         outputs[train] = own.reshape(y.shape)
         held_out = HeldOut(held_out.y, outputs, held_out.sample_weight)
     if fitted.outcome.decides:
-        margins, label = _margins(fitted, held_out), fitted.outcome.codes(fitted.loo.y)
+        margins, label = margins_of(fitted, held_out.outputs), fitted.outcome.codes(fitted.loo.y)
         of_classes = {
             "margin": margins[np.arange(n), label],
             "label": fitted.outcome.classes[label],
             "predicted": fitted.outcome.classes[margins.argmax(axis=1)],
         }
     place = sets.number[0, first]  # of the units, in the order of their labels
-    of_units = (each[place] for each in (surprise, largest, rms_change, of_criterion))
     surprise, largest, rms_change, of_criterion = (
-        _spread(each, present, len(labels)) for each in of_units
+        _spread(each[place], present, len(labels))
+        for each in (surprise, largest, rms_change, of_criterion)
     )
     return CaseDeletion(
         names=names,
@@ -383,31 +383,23 @@ def _order(values: Array) -> AnyArray:
     return np.asarray(order[np.isfinite(values[order])])
 
 
-def loo_margins(fitted: Fitted) -> Array:
-    """Leave-one-out margin of every class, (n_samples, n_classes), from ``held_out_``.
+def margins_of(fitted: Fitted, outputs: Array) -> Array:
+    """Margin of every class, (n, n_classes), of outputs for samples.
 
     For two classes the margins are ∓(f − threshold). For more classes a margin is the output minus
-    its threshold, minus the largest such difference of the other classes. The model without the
-    sample predicts the class with the largest margin, the first one if several are equal.
-
-    Parameters
-    ----------
-    fitted : fitted model of classes.
+    its threshold, minus the largest such difference of the other classes. The class with the
+    largest margin is predicted, the first one if several are equal.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from looms import KernelClassifier
-    >>> from looms.diagnostics._case_deletion import loo_margins
+    >>> from looms.diagnostics._case_deletion import margins_of
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = KernelClassifier(mu=1e-3).fit(X, y)
-    >>> int((loo_margins(model.fitted_).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
+    >>> fitted = KernelClassifier(mu=1e-3).fit(X, y).fitted_
+    >>> predicted = margins_of(fitted, fitted.held_out.outputs).argmax(axis=1)
+    >>> int((predicted != y).sum())  # the classes are 0, 1, 2
     5
     """
-    return _margins(fitted, fitted.held_out)
-
-
-def _margins(fitted: Fitted, held_out: HeldOut) -> Array:
-    """Margin of every class, (n_samples, n_classes), from any outputs."""
-    decision = fitted.outcome.decision(held_out.outputs, fitted.rule)
+    decision = fitted.outcome.decision(outputs, fitted.rule)
     return class_margins(decision.reshape(len(decision), -1))

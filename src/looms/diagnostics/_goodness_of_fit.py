@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-RESAMPLING = ("labels", "held-out", "pairs")
 _CONFIDENCE = 0.95  # that more replicates would not change the verdict
 _MOST = 100_000  # replicates that are worth naming
 _ROUNDING = 1e-9  # of products of alpha and whole numbers
@@ -137,7 +136,7 @@ def goodness_of_fit(
             f"{total} replicates cannot reach level {level:g}: take n_bootstrap={least} or "
             "more, 400 to 1000 if you can."
         )
-    check_known(resampling, "resampling", RESAMPLING)
+    check_known(resampling, "resampling", ("labels", "held-out", "pairs"))
     warn_of_order(X=X, y=y)
     problem = pose(estimator, X, y, preprocessing)
     check_likelihood(problem)

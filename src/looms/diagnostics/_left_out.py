@@ -257,18 +257,18 @@ def models_without(
     progress: Progress | None = None,
 ) -> tuple[AnyArray, AnyArray, Likelihood | None]:
     """Classes by the model of all samples and by those without each group; their likelihood."""
-    classes, terms = problem.classes, None
+    classes, terms, cut = problem.classes, None, np.zeros(())
     rows: Array | None = None  # outputs of the model without group k for sample j, (m, n)
     if isinstance(problem.estimator, GivenMembers):
         estimator = clone(problem.estimator).fit(problem.X, problem.y)
-        left_out, units = estimator.fitted_.left_out, Units.of_numbers(group)
+        left_out, units = estimator.fitted_.left_out, Units.partition(group, group)
+        cut = np.asarray(estimator.fitted_.rule.threshold)
         outputs = estimator.decision_function(problem.X)
         own = left_out.outputs(units)[0].reshape(outputs.shape)
         if likelihood and len(classes) == 2:
-            rows, place = np.empty((units.n_units, len(group))), np.empty(units.n_units, dtype=int)
-            place[units.number[0]] = group
+            rows = np.empty((units.n_units, len(group)))
             for ids, F in left_out.everywhere(units):
-                rows[place[ids]] = F[:, :, 0]
+                rows[ids] = F[:, :, 0]
         elif likelihood:
             terms = by_refits(problem, True, group, n_jobs, progress)[2]
     else:
@@ -284,7 +284,7 @@ def models_without(
             return by_refits(with_kernel_matrix(problem), likelihood, group, n_jobs, progress)
     if likelihood and rows is not None:
         terms = likelihood_of_outputs(outputs, rows, problem.labels, group)
-    of_all, without = (class_indices(f, problem.threshold) for f in (outputs, own))
+    of_all, without = (class_indices(f, cut) for f in (outputs, own))
     return classes[of_all], classes[without], terms
 
 
@@ -357,8 +357,5 @@ def axes_or_new(ax: Axes | None, result: object) -> Axes:
 
 def positions(names: AnyArray) -> AnyArray:
     """Places of samples on an axis, (n,): their names if these count up, else 0 to n − 1."""
-    count = np.arange(len(names))
-    if len(names) and np.issubdtype(names.dtype, np.integer):
-        counted: AnyArray = names[0] + count
-        return counted if np.array_equal(names, counted) else count
-    return count
+    counted = names.dtype.kind in "iu" and bool((np.diff(names) == 1).all())
+    return names if counted else np.arange(len(names))

@@ -7,7 +7,6 @@ from the data to set a hyper-parameter is learned once, from all samples.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -31,11 +30,9 @@ from looms.fitted._changes import class_weight
 from looms.fitted._fitted import Fitted
 from looms.folds import group_numbers
 from looms.kernels._samples import training_rows
-from looms.lssvm.fit import Member
 from looms.tables import TablePreprocessor
 from looms.units import Units
 
-PREPROCESSING = ("auto", "held", "refitted")
 #: What is said of the kernels of a stack that has other members, too, and of the best candidate
 #: with a kernel if none has weight.
 BY_KERNELS, BY_BEST = ", by the kernels of the stack", ", by the best kernel, which has no weight"
@@ -55,9 +52,6 @@ class Problem:
     names : (n_samples,) the index of a data frame, else 0 to n − 1.
     preprocessing : "none"; "held", if the steps before the model were fitted once to all
         samples; "refitted", if they are refitted with the model.
-    threshold : for a model of looms, the output above which a sample belongs to the second of two
-        classes, or what is subtracted from the output of each of several; zero for models that
-        decide by themselves.
     by_kernels : as `by_kernels` says it of the model.
     """
 
@@ -68,7 +62,6 @@ class Problem:
     classes: AnyArray
     names: AnyArray
     preprocessing: str
-    threshold: float | Array = 0.0
     by_kernels: str = ""
 
     @property
@@ -83,7 +76,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     Only the hyper-parameters of a fitted estimator are used; an unfitted one is fitted first, to
     choose them. With "auto" the steps of a pipeline are held unless one of them learns from `y`.
     """
-    check_known(preprocessing, "preprocessing", PREPROCESSING)
+    check_known(preprocessing, "preprocessing", ("auto", "held", "refitted"))
     check_estimator(estimator)
     if not is_classifier(estimator):
         raise ValueError(
@@ -113,20 +106,19 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
             "estimator with the parameters that it selected."
         )
-    value = getattr(fitted, "fitted_", None)  # which means other things elsewhere
-    value = value if isinstance(value, Fitted) else None
-    if value is not None and not value.outcome.labeled:
+    by, value = "", getattr(fitted, "fitted_", None)  # which means other things elsewhere
+    if not isinstance(value, Fitted):
+        estimator = frozen(fitted)
+    elif value.outcome.labeled:
+        estimator, by = GivenMembers.of(value.closed or value), by_kernels(value)
+    else:
         raise ValueError(
             "Deviance and error rate are of classes without order: fit it to y.astype(str). "
             "looms.diagnostics.case_deletion has the influence of each row on any model of looms."
         )
-    closed, by = (None, "") if value is None else (value.closed or value, by_kernels(value))
-    estimator = frozen(fitted) if closed is None else GivenMembers.of(closed)
-    given: dict[str, Any] = {"estimator": estimator, "by_kernels": by}
-    given |= {"y": y, "labels": labels, "classes": classes, "names": names}
-    given["threshold"] = 0.0 if closed is None else closed.rule.threshold
+    problem = Problem(estimator, X, y, labels, classes, names, "none", by)
     if not steps:
-        return Problem(X=X, preprocessing="none", **given)
+        return problem
     before = clone(Pipeline(steps))
     for (_, one), (_, new) in zip(steps, before.steps, strict=True):
         if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
@@ -138,9 +130,9 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         if preprocessing == "auto":
             preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"
     if preprocessing == "held":
-        return Problem(X=Z, preprocessing="held", **given)
-    given["estimator"] = Pipeline([*clone(before).steps, ("model", given["estimator"])])
-    return Problem(X=X, preprocessing="refitted", **given)
+        return replace(problem, X=Z, preprocessing="held")
+    estimator = Pipeline([*clone(before).steps, ("model", estimator)])
+    return replace(problem, estimator=estimator, preprocessing="refitted")
 
 
 def by_kernels(fitted: Fitted) -> str:
@@ -190,11 +182,6 @@ def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
     return classes, labels
 
 
-def last_step(estimator: Any) -> Any:
-    """The last step of a pipeline; other models as they are."""
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
-
-
 def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
     """True if steps that transform `X` to `Z` when fitted with targets differ without targets."""
     try:
@@ -208,19 +195,15 @@ def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
     return not np.array_equal(np.asarray(alone), np.asarray(Z))
 
 
-@singledispatch
 def frozen(fitted: Any) -> Any:
     """Unfitted copy whose parameters are the tuned hyper-parameters of the estimator.
 
     Estimators of other types are cloned: those that tune while they are fitted, such
     as `LogisticRegressionCV`, tune again in every refit.
     """
-    return clone(fitted)
-
-
-@frozen.register
-def _(fitted: SVC | NuSVC) -> Any:
     estimator = clone(fitted)
+    if not isinstance(fitted, SVC | NuSVC):
+        return estimator
     if fitted.probability is True:  # trains five more models, which are not used
         estimator.set_params(probability=type(fitted)().probability)
     if fitted.kernel in ("rbf", "poly", "sigmoid"):
@@ -234,7 +217,7 @@ def _(fitted: SVC | NuSVC) -> Any:
 class GivenMembers(KernelClassifier):
     """Stack, or model on landmarks, with given members: kernels, μ, weights and landmarks."""
 
-    members: tuple[Member, ...] = ()
+    given: Fitted
 
     @classmethod
     def of(cls, fitted: Fitted) -> GivenMembers:
@@ -250,27 +233,31 @@ class GivenMembers(KernelClassifier):
             # seen.
             calibration=outcome.calibration if len(outcome.classes) > 2 else None,
         )
-        estimator.members = fitted.members
+        estimator.given = fitted
         return estimator
 
     def __sklearn_clone__(self) -> GivenMembers:
         estimator: GivenMembers = super().__sklearn_clone__()
-        estimator.members = self.members
+        estimator.given = self.given
         return estimator
 
+    def decision_function(self, X: Any) -> Array:
+        """Outputs, from which no threshold is subtracted."""
+        return self._outputs(X)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> GivenMembers:
-        """Solve each member anew; no threshold is subtracted, `Problem.threshold` has it."""
+        """Solve each member anew, with the threshold that the model had."""
         X, y, weight = self._validated(X, y, sample_weight)
         rows = self._rows(X, y, weight, group_numbers(groups, len(y)))
         Y, zeta = rows.own(rows.targets), rows.own(rows.fit_weight)
         zeta = zeta * (len(zeta) / zeta.sum())
         units = Units.of(None, rows.y, rows.groups, classes=True, rows=rows.train)
-        samples = training_rows(X, rows.train, self.members[0].pairwise)
-        fits = [
-            member.fit(member.left_out(samples, Y, zeta, self.fit_intercept), units, Y)
-            for member in self.members
+        samples = training_rows(X, rows.train, self.given.pairwise)
+        summed = [
+            (one.weight, one.fit(one.left_out(samples, Y, zeta, self.fit_intercept), units, Y))
+            for one in self.given.members
         ]
-        summed = [(member.weight, fit) for member, fit in zip(self.members, fits, strict=True)]
         fitted = Fitted.of(rows, units, summed, self.fit_intercept)
-        self._set_fitted(replace(fitted, rule=replace(fitted.rule, threshold=0.0)))
+        rule = replace(fitted.rule, threshold=self.given.rule.threshold)
+        self._set_fitted(replace(fitted, rule=rule))
         return self

@@ -23,12 +23,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import _safe_indexing, get_tags
 
-from looms._classes import class_indices
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import fit_sigmoid
-from looms.diagnostics._problem import GivenMembers, Problem, last_step
+from looms.diagnostics._problem import GivenMembers, Problem
+from looms.estimators._in_pipelines import parts_of
 from looms.svm._one_against_one import class_log_probabilities
 from looms.svm._svc import kernel_matrix
 
@@ -152,7 +152,7 @@ def by_refits(
     everything = np.ones(n)
     with openmp_threads(n):
         estimator, X = refit(problem, everything)
-        predicted = predict(problem, estimator, X)
+        predicted = np.asarray(estimator.predict(X))
         if likelihood:
             log_p = log_probabilities(estimator, X, problem.labels, everything)
             fitted = own_class(log_p, problem.labels, everything)  # refused before other refits
@@ -175,7 +175,7 @@ def _refit_without(
     out = group == k
     weight = np.where(out, 0.0, 1.0)
     estimator, X = refit(problem, weight)
-    predicted = predict(problem, estimator, _safe_indexing(X, np.flatnonzero(out)))
+    predicted = np.asarray(estimator.predict(_safe_indexing(X, np.flatnonzero(out))))
     if not likelihood:
         return predicted, np.array(np.nan), np.nan
     log_p = log_probabilities(estimator, X, problem.labels, weight)
@@ -183,18 +183,10 @@ def _refit_without(
     return predicted, log_p[out], float(own[~out].sum())
 
 
-def predict(problem: Problem, estimator: Any, X: Any) -> AnyArray:
-    """Classes of samples by a refitted model and the threshold of the problem."""
-    if not np.any(problem.threshold):
-        return np.asarray(estimator.predict(X))
-    above = class_indices(estimator.decision_function(X), problem.threshold)
-    return np.asarray(problem.classes[above])
-
-
 def check_likelihood(problem: Problem) -> None:
     """ValueError unless the model has probabilities, or decision values to make them of."""
     estimator = problem.estimator
-    model = last_step(estimator)
+    model = parts_of(estimator).last
     name = "The model" if isinstance(model, GivenMembers) else type(model).__name__
     if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
         raise ValueError(
@@ -229,7 +221,7 @@ def log_probabilities(estimator: Any, X: Any, labels: AnyArray, weight: Array) -
             return np.log(np.asarray(estimator.predict_proba(X), dtype=np.float64))
     if labels.max() == 1:
         return sigmoid_log_probabilities(estimator.decision_function(X)[:, None], labels, weight)
-    one_against_one = copy.copy(last_step(estimator)).set_params(decision_function_shape="ovo")
+    one_against_one = copy.copy(parts_of(estimator).last).set_params(decision_function_shape="ovo")
     if isinstance(estimator, Pipeline):
         one_against_one = Pipeline([*estimator.steps[:-1], ("model", one_against_one)])
     # LIBSVM's output of a pair is positive for its first class.
@@ -272,4 +264,4 @@ def check_possible(log_likelihood: Array) -> None:
 
 
 def _is_libsvm(estimator: Any) -> bool:
-    return isinstance(last_step(estimator), SVC | NuSVC)
+    return isinstance(parts_of(estimator).last, SVC | NuSVC)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -27,8 +27,6 @@ FEWEST, MOST = 2 * N_BLOCKS, 5000
 #: reject tables sorted by a target with some noise too often (benchmarks/row_order.py).
 _ADJACENT = 3
 _ROUNDING = 1e-9  # of a mean of squares
-#: Results by the held-out outputs of a fit, which its copies share.
-_KNOWN: WeakKeyDictionary[HeldOut, RowOrder | None] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,12 +145,12 @@ def row_order(model: Any) -> RowOrder | None:
     True
     """
     fitted, by_kernels = model_without_rows(model, "The test of row order")
-    if fitted.loo not in _KNOWN:
-        try:
-            _KNOWN[fitted.loo] = _tested(fitted)
-        except np.linalg.LinAlgError:
-            _KNOWN[fitted.loo] = None
-    order = _KNOWN[fitted.loo]
+    if "row order" not in fitted.computed:
+        tested = None
+        with suppress(np.linalg.LinAlgError):
+            tested = _tested(fitted)
+        fitted.computed["row order"] = tested
+    order: RowOrder | None = fitted.computed["row order"]
     return replace(order, by_kernels=by_kernels) if order and by_kernels else order
 
 
@@ -184,21 +182,12 @@ def _tested(fitted: Fitted) -> RowOrder | None:
     of_all = np.full(len(rows.weight), -1)
     of_all[train] = folds[0]
     held_out = HeldOut(y, outputs[0].reshape(y.shape), rows.own(rows.weight))
-    scores = _scores_within(fitted, held_out, folds[0])
-    return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
-
-
-def _scores_within(fitted: Fitted, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:
-    """Scores as of ``evaluate``, at the threshold and calibration of the model.
-
-    The area under the ROC curve compares rows of one fold.
-    """
-    (y, outputs, weight), outcome = held_out, fitted.outcome
     made = None
     if outcome.decides:
-        made = decisions_within(outcome, held_out, Units.of_numbers(folds), fitted.rule)
-    scores = outcome.scores(y, outputs[None], weight, None, made)
-    return {name: value for name, (value, _) in scores.items()}
+        made = decisions_within(outcome, held_out, Units.of_numbers(folds[0]), fitted.rule)
+    found = outcome.scores(y, held_out.outputs[None], held_out.sample_weight, None, made)
+    scores = {name: value for name, (value, _) in found.items()}
+    return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
 
 
 def _in_blocks(fitted: Fitted) -> bool:

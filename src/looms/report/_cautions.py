@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from looms._scores import SCORES
 from looms._words import count
-from looms.assessment._result import ScoreEstimate
+from looms.assessment._result import Assessment
 from looms.diagnostics import row_order
+from looms.diagnostics._problem import by_kernels
 from looms.diagnostics._row_order import MOST as MOST_IN_ORDER
 from looms.estimators._warnings import (
     remark_on_duplicates,
@@ -19,16 +20,17 @@ from looms.estimators._warnings import (
     settings_for_rare_classes,
 )
 from looms.fitted._certificate import Certificate
+from looms.fitted._fitted import Fitted
+from looms.fitted._scores import held_out_scores
 from looms.report._choice import (
     close_candidates,
     optimism,
     other_estimator,
-    scores_and_baselines,
     search_cautions,
 )
 from looms.report._near_rows import MOST as MOST_NEAR
 from looms.report._near_rows import scores_without_near
-from looms.report.model import Model, model_of, predicted_labels
+from looms.report.model import Reported, model_of
 from looms.report.scores import (
     gain_over_mean,
     gain_over_shares,
@@ -48,6 +50,7 @@ from looms.report.text import (
     sentence,
     serious,
 )
+from looms.scores import Scores
 from looms.tables._leakage import LeakingColumn, leakage_remarks, leaking_columns
 
 if TYPE_CHECKING:
@@ -113,7 +116,7 @@ def cautions(estimator: Any) -> list[Caution]:
     return cautions_of_fit(model, remarks_on_fit(model))
 
 
-def cautions_of_fit(model: Model, remarks: Iterable[Caution]) -> list[Caution]:
+def cautions_of_fit(model: Reported, remarks: Iterable[Caution]) -> list[Caution]:
     """`cautions` about a model with these `remarks_on_fit`."""
     certificate = getattr(model.whole, "certificate_", None)
     return _ordered([*remarks, *_rounding(model, certificate)])
@@ -123,9 +126,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
     """Cautions about the fit, choice and assessment of a model, the serious ones first."""
     model, assessment, remarks = facts.model, facts.assessment, facts.remarks
     if assessment is not None and quotes_splits(model, assessment):
-        scores = scores_and_baselines(assessment, len(model.classes), judged_by_risk(model))
-        rest = [remark for remark in remarks if remark["title"] != _NO_BETTER]
-        remarks = [*_guessing_in_splits(model, scores), *rest] if scores else remarks
+        remarks = _judged_by_splits(model, assessment, remarks)
     return _ordered(
         [
             *remarks,
@@ -142,121 +143,128 @@ def _ordered(cautions: Iterable[Caution]) -> list[Caution]:
     return sorted(cautions, key=lambda caution: caution["level"] != "serious")
 
 
-def remarks_on_fit(model: Model) -> Iterator[Caution]:
+def remarks_on_fit(model: Reported) -> Iterator[Caution]:
     """Cautions of `cautions`, without that of a certificate."""
     yield from _guessing(model)
     if not judged_by_risk(model):  # which says the same
         yield from _probabilities(model)
     X = model.table
     leaking = _leaking_columns(model)
-    for gives, text in leakage_remarks(leaking, isolated):
-        title = f"A feature {'gives' if gives else 'nearly gives'} the target"
-        yield (serious if gives else note)(title, text)
+    yield from leak_cautions(leaking, "feature", isolated)
     yield from search_cautions(model)
-    duplicates = None if X is None or model.units.grouped else remark_on_duplicates(X)
+    duplicates = None if X is None or model.fitted.units.grouped else remark_on_duplicates(X)
     if duplicates is not None:
         yield serious("Duplicates", duplicates)
-    if model.candidates and X is not None:
-        names = [isolated(name) for name in model.features]
-        remark = remark_on_scales(X, model.kernels, names)
+    if model.fitted.candidates and X is not None:
+        names = [isolated(name) for name in model.features.names]
+        remark = remark_on_scales(X, [one.kernel for one in model.fitted.kernel_members], names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.n_with_weight <= max(MOST_NEAR, MOST_IN_ORDER) and model.closed is not None:
-        on_scale = model.on_scale
-        if model.candidates and not model.units.grouped and duplicates is None:
-            yield from near_rows(on_scale)
-        yield from order_of_rows(on_scale)
+    if model.n <= max(MOST_NEAR, MOST_IN_ORDER) and model.fitted.closed is not None:
+        context = "to report" if model.scale is None else f"on the scale of the {model.scale}"
+        if model.fitted.candidates and not model.fitted.units.grouped and duplicates is None:
+            yield from near_rows(model.fitted, lambda: model.scores_on_scale, context)
+        yield from order_of_rows(model.fitted, lambda: model.scores_on_scale, context)
     yield from _sizes(model)
     scores = model.scores.with_errors
-    perfect = scores["accuracy"][0] == 1 if model.classification else scores["r2"][0] > 0.9999
+    perfect = scores["accuracy"][0] == 1 if model.outcome.decides else scores["r2"][0] > 0.9999
     if perfect and not any(column.gives for column in leaking):
         yield note(
             "Too good",
-            f"{'No row is' if model.classification else 'Next to nothing is'} wrong in "
+            f"{'No row is' if model.outcome.decides else 'Next to nothing is'} wrong in "
             f"{model.method}. Look for a feature that contains the answer, and for duplicates of "
             "rows.",
         )
 
 
-def _leaking_columns(model: Model) -> list[LeakingColumn]:
+def _leaking_columns(model: Reported) -> list[LeakingColumn]:
     """Columns that alone predict the target, or nearly; none of rows that are not kept."""
     if model.table is None:
         return []
-    mask, y = model.has_weight, model.held_out.y
-    codes = model.codes[mask] if model.classification else y[mask]
-    X = model.table if mask.all() else model.table[mask]
-    return leaking_columns(model.sources, model.gaps, X, codes, model.classification)
+    own, X = model.fitted.rows.own, model.table
+    codes = own(model.codes if model.outcome.decides else model.held_out.y)
+    X = X if model.n == X.shape[0] else own(X)
+    return leaking_columns(
+        model.features.sources, model.features.gaps, X, codes, model.outcome.decides
+    )
 
 
-def near_rows(model: Model, context: str = "to report") -> Iterator[Caution]:
-    """Caution about samples that look like repeats; ``context`` says more of the score."""
-    scores = scores_without_near(model)
-    if scores is None:
+def leak_cautions(
+    columns: Sequence[LeakingColumn], what: str, quoted: Callable[[str], str] = repr
+) -> Iterator[Caution]:
+    """Cautions about columns, called ``what``, that alone predict the target, or nearly."""
+    for gives, text in leakage_remarks(columns, quoted):
+        title = f"A {what} {'gives' if gives else 'nearly gives'} the target"
+        yield (serious if gives else note)(title, text)
+
+
+def near_rows(fitted: Fitted, scores: Callable[[], Scores], context: str) -> Iterator[Caution]:
+    """Caution about samples that look like repeats; ``context`` says more of the ``scores``."""
+    found = scores_without_near(fitted)
+    if found is None:
         return
-    what, *values = scores
-    alone, together = (score(value, _key(model), 3) for value in values)
-    changes = "falls" if model.classification else "rises"
+    key, (what, *values) = _key(fitted), found
+    alone, together = (score(value, key, 3) for value in values)
+    changes = "falls" if fitted.outcome.decides else "rises"
     yield note(
         "Rows like repeats of others",
-        f"{_quoted(model, context)}. When a row is left out together with {what}, the "
-        f"{SCORES[_key(model)].name} {changes} from {alone} to {together}{model.by_kernels}. "
+        f"{_quoted(key, scores(), context)}. When a row is left out together with {what}, the "
+        f"{SCORES[key].name} {changes} from {alone} to {together}{by_kernels(fitted)}. "
         "If rows belong "
         "together, such as repeats or rows of one patient, hold them out together, by groups=...: "
         "the model is then tuned for new groups, and may do better than this.",
     )
 
 
-def order_of_rows(model: Model, context: str = "to report") -> Iterator[Caution]:
-    """Caution about rows in an order; ``context`` says more of the score."""
-    order = row_order(model.fitted)
-    if order is None or order.p_value > _IN_ORDER:
+def order_of_rows(fitted: Fitted, scores: Callable[[], Scores], context: str) -> Iterator[Caution]:
+    """Caution about rows in an order; ``context`` says more of the ``scores``."""
+    order, closed, key = row_order(fitted), fitted.closed, _key(fitted)
+    if order is None or closed is None or order.p_value > _IN_ORDER:
         return
-    judged = model.closed or model  # like with like
-    value, error = judged.scores.with_errors[_key(model)]
-    by_blocks = order.scores[_key(model)]
-    compared = f"by blocks of consecutive rows it is {score(by_blocks, _key(model), 3)}"
+    judged = scores() if closed is fitted else held_out_scores(closed.on_scale)  # like with like
+    value, error = judged.with_errors[key]
+    by_blocks = order.scores[key]
+    compared = f"by blocks of consecutive rows it is {score(by_blocks, key, 3)}"
     if order.by_kernels:
-        rows, blocks = (score(loss, _key(model), 3) for loss in (value, by_blocks))
+        rows, blocks = (score(loss, key, 3) for loss in (value, by_blocks))
         kernels = order.by_kernels.removeprefix(", ")
         compared = f"{kernels} it is {rows}, and by blocks of consecutive rows {blocks}"
-    worse = value - by_blocks if model.classification else by_blocks - value
+    worse = value - by_blocks if fitted.outcome.decides else by_blocks - value
     if worse <= 0:  # as for rows that were sorted by a feature
         return
     yield (serious if worse > error else note)(
         "Rows in an order",
-        f"{_quoted(model, context)}; {compared} (p = {order.p_value:.3g}): rows near one another "
-        "in the table resemble one another. If they follow one another in time or along a track, "
-        "or come in batches, hold them out together: groups=... or cv=GapKFold(). If the table was "
-        "only sorted by a feature, this is harmless.",
+        f"{_quoted(key, scores(), context)}; {compared} (p = {order.p_value:.3g}): rows near one "
+        "another in the table resemble one another. If they follow one another in time or along a "
+        "track, or come in batches, hold them out together: groups=... or cv=GapKFold(). If the "
+        "table was only sorted by a feature, this is harmless.",
     )
 
 
-def _key(model: Model) -> str:
+def _key(fitted: Fitted) -> str:
     """The score by which cautions compare."""
-    return "accuracy" if model.classification else "rmse"
+    return "accuracy" if fitted.outcome.decides else "rmse"
 
 
-def _quoted(model: Model, context: str) -> str:
+def _quoted(key: str, scores: Scores, context: str) -> str:
     """A score as the beginning of a sentence."""
-    key = _key(model)
-    value, error = model.scores.with_errors[key]
-    context = context if model.scale is None else f"on the scale of the {model.scale}"
+    value, error = scores.with_errors[key]
     return f"The {SCORES[key].name} {context} is {score(value, key, 3)} {plus_minus(error, key)}"
 
 
-def _few_groups(model: Model) -> str:
+def _few_groups(model: Reported) -> str:
     """A sentence on standard errors from few groups; empty if there are more, or none."""
-    n = len(np.unique(model.units.scored_together[model.has_weight]))
-    if n >= min(_FEW_GROUPS, model.n_with_weight):
+    n = len(np.unique(model.fitted.rows.own(model.fitted.units.scored_together)))
+    if n >= min(_FEW_GROUPS, model.n):
         return ""
-    what = "windows of time" if model.units.windows else model.units.together
+    what = "windows of time" if model.fitted.units.windows else model.fitted.units.together
     return f"There are only {n} {what}: a standard error from so few is not to be trusted."
 
 
-def _guessing(model: Model) -> Iterator[Caution]:
+def _guessing(model: Reported) -> Iterator[Caution]:
     scores, title = model.scores.with_errors, _NO_BETTER
     few = _few_groups(model)
-    if not model.classification:
+    if not model.outcome.decides:
         value = scores["r2"][0]
         gain, error = gain_over_mean(model)
         if not (value > 0 and gain > 2 * error):
@@ -266,7 +274,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
                 f"the targets predicts as well. {few or _OTHERS}",
             )
         return
-    if not model.fitted.outcome.labeled:
+    if not model.outcome.labeled:
         yield from _guessing_ranks(model)
         return
     if judged_by_risk(model):
@@ -279,7 +287,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
     area_text = f", ROC AUC {score(area, 'roc_auc')}" if np.isfinite(area) else ""
     accuracy_text = score(accuracy, "balanced_accuracy")
     remedy = _remedy(model) if ordered else _OTHERS
-    predicted = np.unique(predicted_labels(model)[model.has_weight])
+    predicted = np.unique(model.decisions.predicted)
     if len(predicted) == 1:
         title = "One class for all"
         text = (
@@ -306,7 +314,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
     yield serious(title, text)
 
 
-def _guessing_risks(model: Model) -> Iterator[Caution]:
+def _guessing_risks(model: Reported) -> Iterator[Caution]:
     """Caution if the log loss is not smaller than that of the shares of the classes."""
     gain, error = gain_over_shares(model)
     if gain > 2 * error:
@@ -321,7 +329,7 @@ def _guessing_risks(model: Model) -> Iterator[Caution]:
     )
 
 
-def _guessing_ranks(model: Model) -> Iterator[Caution]:
+def _guessing_ranks(model: Reported) -> Iterator[Caution]:
     """Caution if ordered classes are predicted no better than by the median class."""
     key = headline_key(model)
     (value, error), baseline = model.scores.with_errors[key], model.scores.baselines[key]
@@ -334,28 +342,38 @@ def _guessing_ranks(model: Model) -> Iterator[Caution]:
         )
 
 
-def _guessing_in_splits(
-    model: Model, scores: Iterable[tuple[str, ScoreEstimate, float]]
-) -> Iterator[Caution]:
-    """Caution if the interval of a score of outer splits does not exclude its baseline."""
-    advice = _few_groups(model) or (_remedy(model) if model.classification else _OTHERS)
-    for key, estimate, baseline in scores:
-        value, low, high = (score(x, key) for x in (estimate.value, estimate.low, estimate.high))
-        if estimate.low <= baseline:
-            yield serious(
-                _NO_BETTER,
+def _judged_by_splits(
+    model: Reported, assessment: Assessment, remarks: list[Caution]
+) -> list[Caution]:
+    """The remarks, but on guessing by the first score of outer splits whose interval does not
+    exclude its baseline; as they are if none has an interval."""
+    n_classes = len(model.classes)
+    baselines = {"balanced_accuracy": 1 / n_classes, "roc_auc": 0.5} if n_classes else {"r2": 0.0}
+    if judged_by_risk(model):  # splits have no interval of the gain in log loss
+        del baselines["balanced_accuracy"]
+    estimates = {key: assessment.estimate(key) for key in baselines if key in assessment.scores}
+    estimates = {key: one for key, one in estimates.items() if np.isfinite(one.low)}
+    if not estimates:
+        return remarks
+    rest = [remark for remark in remarks if remark["title"] != _NO_BETTER]
+    advice = _few_groups(model) or (_remedy(model) if model.outcome.decides else _OTHERS)
+    for key, one in estimates.items():
+        value, low, high = (score(each, key) for each in (one.value, one.low, one.high))
+        if one.low <= baselines[key]:
+            text = (
                 f"The {SCORES[key].name} of outer splits {value} (interval {low} to {high}) "
-                f"{_is_worse(estimate.value, baseline)} the baseline ({score(baseline, key)}). "
-                f"{advice}",
+                f"{_is_worse(one.value, baselines[key])} the baseline "
+                f"({score(baselines[key], key)}). {advice}"
             )
-            return
+            return [serious(_NO_BETTER, text), *rest]
+    return rest
 
 
 def _is_worse(value: float, baseline: float) -> str:
     return "is no better than" if value <= baseline else "cannot be told from"
 
 
-def _probabilities(model: Model) -> Iterator[Caution]:
+def _probabilities(model: Reported) -> Iterator[Caution]:
     """Caution if probabilities are worse than the shares of the classes, beyond noise."""
     loss, error = model.scores.with_errors.get("log_loss", (0.0, 0.0))
     baseline = model.scores.baselines.get("log_loss", 0.0)
@@ -369,26 +387,26 @@ def _probabilities(model: Model) -> Iterator[Caution]:
         )
 
 
-def _remedy(model: Model) -> str:
-    settings = remedies_for_rare_classes(model.classes_of_fit, len(model.classes))
+def _remedy(model: Reported) -> str:
+    settings = remedies_for_rare_classes(model.outcome, len(model.classes))
     return f"Consider {', '.join(settings)} or another kernel." if settings else _OTHERS
 
 
-def _rarest_in_predictions(model: Model) -> str:
+def _rarest_in_predictions(model: Reported) -> str:
     """A sentence on `seldom_predicted`; empty if none is, or if a threshold or weights are set."""
-    adjusted = not settings_for_rare_classes(model.classes_of_fit, len(model.classes))
+    adjusted = not settings_for_rare_classes(model.outcome, len(model.classes))
     seldom = None if adjusted else seldom_predicted(model)
     if seldom is None:
         return ""
     rare, n_predicted, n = seldom
     return (
-        f"Of {model.n_with_weight} rows, {n_predicted} are predicted to be "
+        f"Of {model.n} rows, {n_predicted} are predicted to be "
         f"{isolated(model.classes[rare])}, but {n} are. "
     )
 
 
-def _sizes(model: Model) -> Iterator[Caution]:
-    n, scores = model.n_with_weight, model.scores.with_errors
+def _sizes(model: Reported) -> Iterator[Caution]:
+    n, scores = model.n, model.scores.with_errors
     if n < _FEW_SAMPLES:
         key = headline_key(model)
         value, error = scores[key]
@@ -400,8 +418,8 @@ def _sizes(model: Model) -> Iterator[Caution]:
         )
     few = _few_groups(model)
     if few:
-        yield note("Few windows" if model.units.windows else "Few groups", few)
-    if not model.classification:
+        yield note("Few windows" if model.fitted.units.windows else "Few groups", few)
+    if not model.outcome.decides:
         return
     counts = recall_by_class(model)[0]
     rare = int(counts.argmin())
@@ -415,13 +433,13 @@ def _sizes(model: Model) -> Iterator[Caution]:
     risk, seldom = judged_by_risk(model), _rarest_in_predictions(model)
     if least < _RARE * n / len(counts) and (risk or not seldom):
         accuracy, baseline = model.scores["accuracy"], model.scores.baselines["accuracy"]
-        settings = settings_for_rare_classes(model.classes_of_fit, len(counts))
+        settings = settings_for_rare_classes(model.outcome, len(counts))
         if risk:
             advice = f" {seldom}For decisions, consider {' or '.join(settings)}."
         elif settings:
             advice = "" if is_good(model) else f" {_remedy(model)}"
         else:
-            weighted = model.classes_of_fit.weighted
+            weighted = model.outcome.weighted
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
         judge = "log loss and ROC AUC" if risk else f"the {SCORES[headline_key(model)].name}"
         yield note(
@@ -432,7 +450,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
         )
 
 
-def _rounding(model: Model, certificate: Certificate | None) -> Iterator[Caution]:
+def _rounding(model: Reported, certificate: Certificate | None) -> Iterator[Caution]:
     if certificate is None:
         return
     titles = {
@@ -445,7 +463,7 @@ def _rounding(model: Model, certificate: Certificate | None) -> Iterator[Caution
         yield level(titles[certificate.verdict], f"{sentence(str(certificate))}. {then}")
 
 
-def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caution]:
+def _data(model: Reported, steps: list[str], notes: Sequence[str]) -> Iterator[Caution]:
     if steps:
         yield note(
             "Preprocessing saw all rows",
@@ -453,11 +471,11 @@ def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caut
             f"({', '.join(steps)}) also learned from the row that is left out. For scaling and "
             "filling gaps this is harmless; for steps that look at the target it is not.",
         )
-    n = model.held_out.n_samples
-    if model.n_with_weight < n:
+    n = model.n_samples
+    if model.n < n:
         yield note(
             "Rows of weight zero",
-            f"{n - model.n_with_weight} of {n} rows take no part in the fit or in the scores here.",
+            f"{n - model.n} of {n} rows take no part in the fit or in the scores here.",
         )
     for remark in notes:
         yield note("Columns", f"{sentence(remark.rstrip('.'))}.")

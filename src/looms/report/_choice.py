@@ -10,9 +10,9 @@ import numpy as np
 
 from looms._words import count, digits
 from looms.assessment._experiment import estimator_key, estimator_text
-from looms.assessment._result import Assessment, ScoreEstimate
+from looms.assessment._result import Assessment
 from looms.optimize._search import Outcome
-from looms.report.model import Model, parameter_name
+from looms.report.model import Reported, parameter_name
 from looms.report.scores import is_good, quotes_splits
 from looms.report.text import Caution, isolated, note, sentence, serious
 from looms.selection._candidates import bounds_to_tell
@@ -25,9 +25,9 @@ _MOST_CANDIDATES = 5
 _STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
 
 
-def search_cautions(model: Model) -> Iterator[Caution]:
+def search_cautions(model: Reported) -> Iterator[Caution]:
     """Cautions about a search that ended at a bound or early, or could not evaluate some points."""
-    candidates, tuning, shares = model.candidates, model.tuning, model.shares
+    candidates, tuning, shares = model.fitted.candidates, model.tuning, model.shares
     if tuning is None:
         return
     taken = [model.best] if shares is None else np.flatnonzero(shares)
@@ -66,17 +66,18 @@ def search_cautions(model: Model) -> Iterator[Caution]:
         yield serious("Candidates that could not be evaluated", text)
 
 
-def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
+def optimism(model: Reported, assessment: Assessment | None) -> Iterator[Caution]:
     """Caution that the scored samples also chose the model, or the optimism found."""
-    n_parameters, transforms = model.n_tuned, len(model.transforms)
-    if not model.candidates and transforms < 2:
+    n_candidates, transforms = len(model.fitted.candidates), len(model.fitted.transforms)
+    if not n_candidates and transforms < 2:
         return
-    n_candidates = len(model.candidates)
+    members = model.fitted.kernel_members
+    n_parameters = sum(len(one.kernel.theta) + 1 for one in members) if n_candidates else 0
     folds = model.n_choice_folds > 0
     named = [count(n_parameters, "hyper-parameter")] * bool(n_candidates)
     if n_candidates > 1 and not folds:
         named = [f"among {n_candidates} candidates", *named]
-    if model.classification and not isinstance(model.classes_of_fit.threshold, Real):
+    if model.outcome.decides and not isinstance(model.outcome.threshold, Real):
         named.append("a threshold")
     if transforms > 1:
         named.append("a transform of the target")
@@ -111,7 +112,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
                 f"{len(assessment.failures)} of {len(assessment.splits)} outer splits raised an "
                 f"error; the first: {first.rstrip('.')}.",
             )
-    n = model.n_with_weight
+    n = model.n
     if n_parameters > 2 and n < _SAMPLES_PER_PARAMETER * n_parameters:
         remedy = {True: " A prior restrained them.", False: " Consider prior=True.", None: ""}
         counted = f" The {model.method} scores, which repeat the tuning, allow for that."
@@ -121,7 +122,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             "for each: the criterion itself can be over-fitted."
             f"{counted if model.nested else ''}{remedy[model.prior]}",
         )
-    if not (model.classification or model.nested) and model.rows is not None:
+    if not (model.outcome.decides or model.nested) and model.rows is not None:
         yield note(
             "Intervals",
             "Prediction intervals use leave-one-out residuals that tuning made too small. Their "
@@ -130,23 +131,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         )
 
 
-def scores_and_baselines(
-    assessment: Assessment, n_classes: int, risk: bool = False
-) -> list[tuple[str, ScoreEstimate, float]]:
-    """Scores of outer splits that have an interval, and their baselines.
-
-    The area alone for models judged by ``risk``: the log loss of splits has no interval of its
-    difference from that of the shares of the classes.
-    """
-    baselines = {"balanced_accuracy": 1 / n_classes, "roc_auc": 0.5} if n_classes else {"r2": 0.0}
-    if risk:
-        del baselines["balanced_accuracy"]
-    names = [name for name in baselines if name in assessment.scores]
-    compared = [(name, assessment.estimate(name), baselines[name]) for name in names]
-    return [row for row in compared if np.isfinite(row[1].low)]
-
-
-def other_estimator(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
+def other_estimator(estimator: Any, model: Reported, assessment: Assessment) -> Iterator[Caution]:
     """Caution if the outer estimate is not of the model shown."""
     if assessment.estimator_key not in (None, estimator_key(estimator)):
         yield serious(
@@ -155,21 +140,20 @@ def other_estimator(estimator: Any, model: Model, assessment: Assessment) -> Ite
             f"{estimator_text(estimator)}, about which it says little.",
         )
     n = assessment.n_samples
-    if n not in (None, model.held_out.n_samples):
+    if n not in (None, model.n_samples):
         yield serious(
             "Other rows were assessed",
-            f"The outer estimate is of {n} rows, but the model was fitted to "
-            f"{model.held_out.n_samples}.",
+            f"The outer estimate is of {n} rows, but the model was fitted to {model.n_samples}.",
         )
 
 
-def close_candidates(model: Model) -> Iterator[Caution]:
+def close_candidates(model: Reported) -> Iterator[Caution]:
     """Caution if the losses of other candidates are within chance of the best."""
     key = model.loss.key
-    if not model.candidates or model.stacked or not key:  # a loss without a standard error
+    if not model.fitted.candidates or model.stacked or not key:  # a loss without a standard error
         return
     losses = model.candidate_losses
-    error = model.on_scale.scores.with_errors[key][1]
+    error = model.scores_on_scale.with_errors[key][1]
     close = int(((losses - losses[model.best]) < error).sum()) - 1
     if close > 0:
         yield note(

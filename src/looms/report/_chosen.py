@@ -7,44 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from looms.calibration._calibrators import class_probabilities
 from looms.estimators._encoding import decides_one_class
 from looms.kernels._names import is_estimator
-from looms.report.model import Model, parameter_name
+from looms.report.model import Reported, parameter_name
 from looms.report.text import words
 
 #: Most hyper-parameters in the table.
 MOST_PARAMETERS = 15
 
 
-def candidates(model: Model) -> list[dict[str, Any]]:
+def candidates(model: Reported) -> list[dict[str, Any]]:
     """Models that were tried, in order."""
-    shares = model.shares
-    if not model.candidates:
-        return []
-    taken = model.best
+    tried, losses, shares = model.fitted.candidates, model.candidate_losses, model.shares
     return [
         {
-            "kernel": candidate.kernel_name,
-            "criterion": str(candidate.criterion),
-            "value": candidate.value,
-            "standard_error": candidate.standard_error,
-            "n_evaluations": candidate.n_evaluations,
-            "seconds": candidate.seconds,
-            "loss": loss,
-            "outcome": words(candidate.outcome.name),
+            "kernel": one.kernel_name,
+            "criterion": str(one.criterion),
+            "value": one.value,
+            "standard_error": one.standard_error,
+            "n_evaluations": one.n_evaluations,
+            "seconds": one.seconds,
+            "loss": losses[k],
+            "outcome": words(one.outcome.name),
             "weight": None if shares is None else shares[k],
-            "chosen": k == taken if shares is None else shares[k] > 0,
+            "chosen": k == model.best if shares is None else shares[k] > 0,
         }
-        for k, (candidate, loss) in enumerate(
-            zip(model.candidates, model.candidate_losses, strict=True)
-        )
+        for k, one in enumerate(tried)
     ]
 
 
-def chosen(model: Model) -> dict[str, Any]:
+def chosen(model: Reported) -> dict[str, Any]:
     """The model that was taken, and why."""
-    fitted, tuning, tried = model.fitted, model.tuning, model.candidates
+    fitted, tuning, tried = model.fitted, model.tuning, model.fitted.candidates
     bounds = {met.name: met.remark for met in tuning.at_bounds} if tuning else {}
     members = _members(model)
     reason = "The hyper-parameters were given."
@@ -68,21 +62,22 @@ def chosen(model: Model) -> dict[str, Any]:
         [] if given else model.kernel.hyperparameters,
         key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),
     )
-    outputs = model.held_out.outputs
+    transform, threshold = getattr(model.outcome, "transform", None), fitted.rule.threshold
+    supports = [one.support for one in fitted.kernel_members if hasattr(one, "support")]
     return {
         "kernel": tried[model.best].kernel_name if tried else type(model.kernel).__name__,
-        "criterion": str(model.criterion) if tried else None,
+        "criterion": str(model.fitted.criterion) if tried else None,
         "reason": reason,
         "members": members,
-        "transform": model.transform,
+        "transform": transform,
         "transforms": [
-            {"name": name, "error": error, "chosen": name == model.transform}
-            for name, error in model.transforms.items()
+            {"name": name, "error": error, "chosen": name == transform}
+            for name, error in model.fitted.transforms.items()
         ],
         "parameters": [
             {
                 "name": parameter_name(model, h),
-                "feature": None if h.feature is None else model.features[h.feature],
+                "feature": None if h.feature is None else model.features.names[h.feature],
                 "value": h.value,
                 "bound": bounds.get(h.name),
             }
@@ -91,10 +86,11 @@ def chosen(model: Model) -> dict[str, Any]:
         "n_parameters": len(scales_last),
         "mu": None if given or fitted.leading is None else fitted.leading.mu,
         "mu_bound": bounds.get("mu"),
-        "n_support": model.n_support,
-        "threshold": model.threshold if len(model.classes) == 2 else None,
+        "n_support": len(np.unique(np.concatenate(supports))) if supports else None,
+        "threshold": threshold if len(model.classes) == 2 else None,
         "probability": _probability_of_threshold(model),
-        "one_class": len(model.classes) == 2 and decides_one_class(model.threshold, outputs),
+        "one_class": len(model.classes) == 2
+        and decides_one_class(threshold, model.held_out.outputs),
         "criterion_value": tuning and tuning.value,
         "criterion_error": tuning and tuning.standard_error,
         "n_evaluations": tried[model.best].n_evaluations if tuning and tried else None,
@@ -105,32 +101,24 @@ def chosen(model: Model) -> dict[str, Any]:
     }
 
 
-def _probability_of_threshold(model: Model) -> float | None:
+def _probability_of_threshold(model: Reported) -> float | None:
     """Probability of the positive class of two from which it is predicted."""
-    calibrator = model.fitted.rule.calibrator
-    if calibrator is None or len(model.classes) != 2:
+    rule, outcome = model.fitted.rule, model.outcome
+    if rule.calibrator is None or len(model.classes) != 2:
         return None
-    outcome = model.classes_of_fit
     if isinstance(outcome.threshold, Real):
         return float(outcome.threshold)
-    positive = int(not outcome.positive_first)
-    return float(class_probabilities(calibrator, np.array([model.threshold]))[0, positive])
+    both = outcome.probabilities(np.array([rule.threshold]), rule)[0]
+    return float(both[0 if outcome.positive_first else 1])
 
 
-def _members(model: Model) -> list[dict[str, Any]]:
+def _members(model: Reported) -> list[dict[str, Any]]:
     """Models of a stack, the largest first; empty for a single one."""
-    shares = model.shares
-    if shares is None or not model.stacked:
+    if model.shares is None or not model.stacked:
         return []
+    weighed = zip(model.fitted.candidates, model.shares.tolist(), strict=True)
     return [
-        {
-            "kernel": candidate.kernel_name,
-            "criterion": str(candidate.criterion),
-            "weight": share,
-            "mu": candidate.mu,
-        }
-        for candidate, share in sorted(
-            zip(model.candidates, shares.tolist(), strict=True), key=lambda pair: -pair[1]
-        )
+        {"kernel": one.kernel_name, "criterion": str(one.criterion), "weight": share, "mu": one.mu}
+        for one, share in sorted(weighed, key=lambda pair: -pair[1])
         if share > 0
     ]

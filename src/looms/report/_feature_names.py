@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
+from looms._checks import check_known
 from looms.tables import TablePreprocessor
+from looms.tables._frames import places_of
 from looms.tables._preprocessor import features_made, places_of_gaps
 
 
@@ -20,35 +23,68 @@ class Features(NamedTuple):
     sources : the column of the table that each feature was made from; the feature itself if no
         table is known.
     named : True if the names are more than numbers.
+    places : names of the columns in the order of the table, those that the model does not use, too.
     gaps : place of the feature that marks the gaps of a column, by column.
     preprocessor : of the columns, if it alone made the features of a table that is not sparse.
+    prepared : True if other steps made the features.
     """
 
     names: list[str]
     sources: list[str]
     named: bool
+    places: list[str]
     gaps: dict[str, int]
     preprocessor: TablePreprocessor | None = None
+    prepared: bool = False
+
+    @property
+    def columns(self) -> dict[str, list[int]]:
+        """Features by the column that they were made from."""
+        columns: dict[str, list[int]] = {}
+        for k, source in enumerate(self.sources):
+            columns.setdefault(source, []).append(k)
+        return columns
+
+    def column(self, given: Any) -> str:
+        """Name of a column by its name, or its place in the table; ValueError if there is none."""
+        if isinstance(given, int | np.integer) and not isinstance(given, bool):
+            if not 0 <= given < len(self.places):
+                raise ValueError(f"column must be 0 to {len(self.places) - 1}, got {given}.")
+            given = self.places[int(given)]
+        if not isinstance(given, str):
+            raise ValueError(
+                f"One column is shown at a time, by its name or its place from 0; got {given!r}."
+            )
+        if given in self.places and given not in self.sources:
+            raise ValueError(f"The model does not use column {given!r}.")
+        made = ", which steps before the model made: columns of the table cannot be named"
+        check_known(given, "column", self.columns, made * self.prepared)
+        return given
 
 
-def features_of(before: Pipeline, fitted: Any) -> Features:
-    """Features of a model, named by the steps before it."""
+def features_of(before: Pipeline, model: Any) -> Features:
+    """Features of a fitted model, named by the steps before it."""
     steps = list(_flattened(before))
     if len(steps) == 1 and isinstance(steps[0], TablePreprocessor):
         return _table_features(steps[0])
-    first = steps[0] if steps else fitted
-    numbered = [f"feature {k + 1}" for k in range(getattr(first, "n_features_in_", 0))]
+    first, n = steps[0] if steps else model, model.fitted_.n_features
     given = getattr(first, "feature_names_in_", None)
+    numbered = _numbered(getattr(first, "n_features_in_", 0))
     names = numbered if given is None else given
     if steps:
         try:
             names = before.get_feature_names_out(names)
-        except (AttributeError, ValueError):  # a step without names, or names that it lacks
-            given, numbered = None, [f"feature {k + 1}" for k in range(fitted.n_features_in_)]
-            names = numbered
+        except Exception:  # in whatever way a step says that it has none
+            names = []
+    if len(names) != n:  # or has other ones
+        given, names, numbered = None, _numbered(n), _numbered(n)
     names = [str(name) for name in names]
     named = given is not None or not set(names) <= set(numbered)
-    return Features(names, names, named, {})
+    return Features(names, names, named, names, {}, prepared=bool(steps))
+
+
+def _numbered(n: int) -> list[str]:
+    return [f"feature {k + 1}" for k in range(n)]
 
 
 def _flattened(steps: Pipeline) -> Iterator[Any]:
@@ -64,5 +100,8 @@ def _table_features(preprocessor: TablePreprocessor) -> Features:
     named = hasattr(preprocessor, "feature_names_in_")
     if not preprocessor.kinds_:  # of a sparse matrix
         names = sources = [f"column {name.removeprefix('x')}" for name in names]
-        return Features(names, sources, named, {})
-    return Features(names, sources, named, places_of_gaps(preprocessor), preprocessor)
+        columns = [f"column {k}" for k in range(preprocessor.n_features_in_)]
+        return Features(names, sources, named, columns, {}, prepared=True)
+    called = getattr(preprocessor, "feature_names_in_", None)
+    columns = list(places_of(called, preprocessor.n_features_in_))
+    return Features(names, sources, named, columns, places_of_gaps(preprocessor), preprocessor)

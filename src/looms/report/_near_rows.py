@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -10,9 +11,10 @@ from scipy.spatial.distance import squareform
 
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks
+from looms.fitted._fitted import Fitted
 from looms.kernels._samples import training_rows
-from looms.lssvm.fit import cross_of
-from looms.report.model import Model
+from looms.lssvm.fit import KernelMember, cross_of
 from looms.units import Units
 
 #: Most samples held out at once: a sample and those nearest to it.
@@ -37,7 +39,7 @@ def n_together(n: int) -> int:
     return min(TOGETHER, n // _TO_EACH)
 
 
-def scores_without_near(model: Model) -> tuple[str, float, float] | None:
+def scores_without_near(fitted: Fitted) -> tuple[str, float, float] | None:
     """Score if each sample is left out by itself, and with those near to it in the kernel's space.
 
     These are its cluster, if samples fall into clusters, or the seven nearest (with fewer than 160
@@ -50,12 +52,12 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     -----
     O(n² log n) and some 2 n³ flops beside the leave-one-out models of the model.
     """
-    n = model.n_with_weight
-    if model.rows is None or model.closed is None or not FEWEST <= n <= MOST:
+    rows, model = fitted.rows, fitted.closed
+    n = len(rows.train)
+    if isinstance(rows.X, RowBlocks | None) or model is None or not FEWEST <= n <= MOST:
         return None
-    model = model.closed
-    rows, models = model.fitted.rows.train, model.fitted.left_out
-    distance = _distance(model, training_rows(model.rows, rows, model.pairwise))
+    models = model.left_out
+    distance = _distance(model.kernel_members, training_rows(rows.X, rows.train, model.pairwise))
     left_out: dict[str, Array] = {}
     number = _clusters(distance)
     if number is not None:
@@ -77,7 +79,7 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
         outside, by_few, models.outputs(Units.of_numbers(without)), strict=True
     ):
         loss[tested] = losses(np.where(tested[:, None], outputs, 0.0))[tested]
-    weight = model.held_out.sample_weight[rows]
+    weight = rows.own(rows.weight)
     value, error = mean_and_error(alone, weight)
     cost = mean_and_error(np.average(by_few, axis=0, weights=outside) - alone, weight)[0]
     for what, outputs in left_out.items():
@@ -88,32 +90,30 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
 
 
 def scores_held_out(
-    model: Model, numbers: AnyArray, other_numbers: AnyArray
+    fitted: Fitted, numbers: AnyArray, other_numbers: AnyArray
 ) -> tuple[float, float]:
     """Score if samples of each number are left out together, and the same for other numbers.
 
     The scores are accuracies, or RMSE; both numbers, (n,), are of the samples of positive weight.
     """
-    model = model.closed or model
-    models, weight = model.fitted.left_out, model.held_out.sample_weight[model.has_weight]
+    models, weight = fitted.left_out, fitted.rows.own(fitted.rows.weight)
     outputs = (models.outputs(Units.of_numbers(n))[0] for n in (numbers, other_numbers))
-    first, second = (mean_and_error(_losses(model, values), weight)[0] for values in outputs)
-    return _reported_scores(model, first, second)
+    first, second = (mean_and_error(_losses(fitted, values), weight)[0] for values in outputs)
+    return _reported_scores(fitted, first, second)
 
 
-def _losses(model: Model, outputs: Array) -> Array:
+def _losses(fitted: Fitted, outputs: Array) -> Array:
     """(n,) errors of held-out outputs: wrong classes, or squared errors."""
-    targets = model.fitted.rows.own(model.fitted.rows.targets)
-    if not model.classification:
+    targets, outcome = fitted.rows.own(fitted.rows.targets), fitted.outcome
+    if not outcome.decides:
         return np.asarray(np.mean((targets.reshape(outputs.shape) - outputs) ** 2, axis=1))
-    outcome, rule = model.fitted.outcome, model.fitted.rule
-    predicted = outcome.indices(outputs.reshape(targets.shape), rule)
+    predicted = outcome.indices(outputs.reshape(targets.shape), fitted.rule)
     return np.asarray(predicted != outcome.codes(targets), dtype=np.float64)
 
 
-def _reported_scores(model: Model, alone: float, together: float) -> tuple[float, float]:
+def _reported_scores(fitted: Fitted, alone: float, together: float) -> tuple[float, float]:
     """Accuracies of shares of errors, or roots of mean squares."""
-    if model.classification:
+    if fitted.outcome.decides:
         return 1.0 - alone, 1.0 - together
     return float(np.sqrt(alone)), float(np.sqrt(together))
 
@@ -141,13 +141,13 @@ def _clusters(distance: Array) -> AnyArray | None:
     return np.asarray(number)
 
 
-def _distance(model: Model, X: Matrix) -> Array:
+def _distance(members: Sequence[KernelMember], X: Matrix) -> Array:
     """Squared distance of samples in the kernel's space, (n, n), of a stack the mean over members.
 
     Distances of each member are relative to their mean.
     """
     total = np.zeros((X.shape[0],) * 2)
-    for member in model.members:
+    for member in members:
         K = cross_of(member.kernel, X)(X)
         distance = K.diagonal()[:, None] + K.diagonal() - 2 * K
         total += member.weight * distance / max(float(distance.mean()), np.finfo(float).tiny)

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray, Array
-from looms.diagnostics._case_deletion import CaseDeletion, loo_margins
-from looms.report.model import Model, residual_sizes
+from looms.diagnostics._case_deletion import CaseDeletion, margins_of
+from looms.report.model import Reported, residual_sizes
 from looms.report.text import clean
 
 MOST_SURPRISING, MOST_INFLUENTIAL = 20, 10
 
 
 def samples(
-    model: Model, deletion: CaseDeletion | None, names: list[str], named_by: str
+    model: Reported, deletion: CaseDeletion | None, names: list[str], named_by: str
 ) -> dict[str, Any]:
     """Samples with the largest residuals, and the most influential others, `for_their_class`.
 
     ``deletion`` is that of the model, or None.
     """
-    loo, n = model.held_out, model.n_with_weight
+    loo, n = model.held_out, model.n
     size = residual_sizes(model)
     shown = _largest(for_their_class(model, size), min(MOST_SURPRISING, n)).tolist()
     of_each = deletion if deletion is not None and deletion.unit == "sample" else None
@@ -30,12 +30,12 @@ def samples(
         by_change = _largest(changes, min(MOST_INFLUENTIAL, n))
         shown += [k for k in by_change.tolist() if k not in shown]
     values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
-    if model.classification:
+    if model.outcome.decides:
         labels, places = model.codes, np.arange(loo.n_samples)
         classes = np.array(model.classes, dtype=object)
         values["target"] = classes[labels]
         values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[places, labels]
-        margins = loo_margins(model.fitted)
+        margins = margins_of(model.fitted, loo.outputs)
         values["predicted"] = classes[margins.argmax(axis=1)]
         values["margin"] = margins[places, labels]
     elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample
@@ -58,17 +58,15 @@ def samples(
     }
 
 
-def for_their_class(model: Model, values: Array) -> Array:
+def for_their_class(model: Reported, values: Array) -> Array:
     """Values of the samples relative to the root mean square in their class, if it is large.
 
     Those of a class where it is below that of all samples are relative to the latter, so that a
-    class without errors has no large values. Values of a regression stay as they are.
+    class without errors has no large values.
     """
-    if not model.classification:
-        return values
     labels, squares = model.codes, values**2
     usual = np.full(len(values), np.nanmean(squares))
-    for label in np.unique(labels[model.has_weight]):
+    for label in np.unique(model.fitted.rows.own(labels)):
         members = labels == label
         usual[members] = np.maximum(usual[members], np.nanmean(squares[members]))
     return np.asarray(values / np.sqrt(np.where(usual > 0, usual, 1.0)))

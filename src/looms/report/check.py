@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from textwrap import indent, wrap
 from typing import Any
 
@@ -24,10 +25,11 @@ from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import KernelClassifier, KernelRegressor
 from looms.estimators._base import name_of
 from looms.estimators._warnings import kept_warnings
+from looms.fitted._fitted import Fitted
+from looms.fitted._scores import held_out_scores
 from looms.folds import group_numbers, is_grouped, joined_groups
-from looms.report._cautions import near_rows, order_of_rows
+from looms.report._cautions import leak_cautions, near_rows, order_of_rows
 from looms.report._near_rows import FEWEST, MOST, TOGETHER, n_together, scores_held_out
-from looms.report.model import Model, model_of
 from looms.report.page import write_check
 from looms.report.text import Caution, note, percent, plain, score, sentence, serious
 from looms.tables import TablePreprocessor
@@ -35,7 +37,7 @@ from looms.tables._cells import Marks, missing_in
 from looms.tables._columns import Decimal, marks_in
 from looms.tables._frames import columns_of, names_in, places_of, rows
 from looms.tables._kinds import cells_of, converted, read_column
-from looms.tables._leakage import leakage_remarks, leaking_columns, reason_to_skip
+from looms.tables._leakage import leaking_columns, reason_to_skip
 from looms.tables._preprocessor import fitted_matrix, identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
@@ -234,9 +236,7 @@ def check(
             found += _tie_findings(X, prepare, matrix, codes, classes)
         sources, places = prepare.columns_, places_of_gaps(prepare)
         leaking = leaking_columns(sources.tolist(), places, matrix, codes, classes)
-        for gives, text in leakage_remarks(leaking):
-            title = f"A column {'gives' if gives else 'nearly gives'} the target"
-            found.append((serious if gives else note)(title, text))
+        found += leak_cautions(leaking, "column")
         why = reason_to_skip(sources.tolist(), matrix, codes, classes)
         missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
         leaks = [column.name for column in leaking if column.gives]
@@ -427,18 +427,19 @@ def _row_findings(
     if model is None:
         missing.append(f"Not looked for: rows in an order, since {why}.")
         return
+    scores = partial(held_out_scores, model)
     if not (why or is_grouped(groups)):  # groups are to hold repeats
-        yield from near_rows(model, _OF)
+        yield from near_rows(model, scores, _OF)
         if n_together(n) < TOGETHER:
             missing.append(
                 f"Not looked for: more than {n_together(n)} near repeats of one another, unless "
                 f"all rows form clusters, since there are only {n} rows."
             )
-    yield from order_of_rows(model, _OF)
+    yield from order_of_rows(model, scores, _OF)
 
 
 def _duplicate_findings(
-    model: Model | None,
+    model: Fitted | None,
     matrix: Matrix,
     equal: AnyArray,
     y: AnyArray,
@@ -459,7 +460,7 @@ def _duplicate_findings(
     if n_different:
         text += f" {count(n_different, 'row')} have a duplicate with another target."
     if model is not None:
-        key = "accuracy" if len(model.classes) else "rmse"
+        key = "accuracy" if model.outcome.decides else "rmse"
         separate = groups[compared]
         joined = joined_groups(separate, equal[compared])
         values = scores_held_out(model, separate, joined)
@@ -483,7 +484,7 @@ def _sampled_sets(equal: AnyArray) -> AnyArray:
 
 def _plain_model(
     X: Matrix, y: AnyArray, groups: AnyArray, classes: bool, compared: AnyArray
-) -> Model | None:
+) -> Fitted | None:
     """A kernel that is tuned on some of the rows, fitted to those to compare; None if it fails."""
     model: Any = KernelClassifier("rbf", calibration=None) if classes else KernelRegressor("rbf")
     sample = np.random.default_rng(0).permutation(compared)[:_TUNED]
@@ -495,6 +496,7 @@ def _plain_model(
         with kept_warnings():
             tuned = fitted(model, sample)
             given = clone(model).set_params(kernel=tuned.kernel_, mu=tuned.mu_)
-            return model_of(fitted(given, compared))
+            of_given: Fitted = fitted(given, compared).fitted_
+            return of_given
     except (ValueError, MemoryError):  # such as one class, or one group, among these rows
         return None

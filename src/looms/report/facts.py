@@ -24,15 +24,15 @@ from looms.diagnostics import case_deletion
 from looms.diagnostics._case_deletion import CaseDeletion
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import name_of
-from looms.estimators._in_pipelines import parts_of
 from looms.estimators._warnings import warn_of_order
 from looms.fitted._certificate import Certificate, certified
+from looms.fitted._fitted import Fitted
 from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import probabilities_of
 from looms.report.displays.features import ImportanceDisplay
-from looms.report.model import Model, model_of, relevances
+from looms.report.model import Reported, model_of, relevances
 from looms.report.scores import brier, headline, held_out, outer, recall_by_class
 from looms.report.text import Caution, clean, plain
 from looms.tables import TablePreprocessor
@@ -151,7 +151,7 @@ class Facts:
 
     def __post_init__(self) -> None:
         """Refuse data, or an assessment, that cannot be those of the model."""
-        n, classification = self.model.held_out.n_samples, self.model.classification
+        n, classification = self.model.n_samples, self.model.outcome.decides
         for name in ("X", "y", "groups"):
             values = getattr(self, name)
             if values is None:
@@ -183,7 +183,7 @@ class Facts:
         fitted = self.model.rows
         if self.y is not None:
             firsts["y"] = _first_difference(np.asarray(self.y), self.model.fitted.rows.y)
-        before = [step for _, step in parts_of(self.estimator).steps]
+        before = [step for _, step in self.model.steps]
         # Of others fit_transform may differ from transform.
         prepares = all(isinstance(step, TablePreprocessor) for step in before)
         if X is not None and fitted is not None and prepares and getattr(X, "ndim", 2) == 2:
@@ -199,7 +199,7 @@ class Facts:
                 )
 
     @cached_property
-    def model(self) -> Model:
+    def model(self) -> Reported:
         """The model in the estimator."""
         model = model_of(self.estimator)
         if self.y is not None:
@@ -211,7 +211,7 @@ class Facts:
     def names(self) -> list[str]:
         """Names of the samples, from the index of a data frame if any."""
         if self._index is None:
-            return list(map(str, range(self.model.held_out.n_samples)))
+            return list(map(str, range(self.model.n_samples)))
         return [clean(name) for name in self._index.tolist()]
 
     @property
@@ -234,28 +234,21 @@ class Facts:
         """Remarks on the data."""
         if self.notes is not None:
             return self.notes
-        steps = (step for _, step in parts_of(self.estimator).steps)
-        return [remark for step in steps for remark in getattr(step, "remarks_", ())]
+        made = (getattr(step, "remarks_", ()) for _, step in self.model.steps)
+        return [remark for remarks in made for remark in remarks]
 
     @property
     def held_steps(self) -> list[str]:
         """Names of the steps before the model whose fit included the rows that are scored."""
-        whole = self.model.whole
-        fitted_anew = whole.preprocessor_ if self.model.columns_anew else None
-        steps = parts_of(self.estimator).steps
-        return [clean(name) for name, step in steps if step is not fitted_anew]
+        models = () if self.model.nested is None else self.model.nested.models
+        anew = any(isinstance(model, Fitted) for model in models)
+        fitted_anew = self.model.whole.preprocessor_ if anew else None
+        return [clean(name) for name, step in self.model.steps if step is not fitted_anew]
 
     @cached_property
     def importance(self) -> ImportanceDisplay | None:
         """Importance of the columns; None for a kernel matrix, or if rows are not kept."""
         return None if self.model.table is None else ImportanceDisplay.compute(self.estimator)
-
-    @property
-    def few(self) -> bool:
-        """True if the rows are kept, and few enough for statistics of every row."""
-        fitted, n = self.model.fitted, self.model.n_with_weight
-        few = max(fitted.cost_of_refit, n**2 * _LEAST_ORDER) <= MOST_DELETIONS**3
-        return few and self.model.rows is not None
 
     @cached_property
     def deletion(self) -> CaseDeletion | None:
@@ -264,12 +257,13 @@ class Facts:
         Of a stack with other members than kernels it is the effect on its kernels.
         """
         model, groups = self.model, self.groups
-        if not (self.few and model.closed):
+        flops = max(model.fitted.cost_of_refit, model.n**2 * _LEAST_ORDER)
+        if model.rows is None or flops > MOST_DELETIONS**3 or model.fitted.closed is None:
             return None
-        labels = model.units.clusters if groups is None else label_array(groups)
-        if len(set(labels[model.has_weight].tolist())) < 3:
+        labels = model.fitted.units.clusters if groups is None else label_array(groups)
+        if len(set(model.fitted.rows.own(labels).tolist())) < 3:
             return None
-        criterion = model.closed.fitted.criterion_of_outputs
+        criterion = model.fitted.closed.criterion_of_outputs
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
         deletion = case_deletion(model.fitted, groups=groups, criterion=criterion)
@@ -288,7 +282,7 @@ class Facts:
         """Comparison with refits; None without kernels, or for many samples unless made before."""
         model = self.model
         made: Certificate | None = getattr(model.whole, "certificate_", None)
-        if made or model.rows is None or not model.members:
+        if made or model.rows is None or not model.fitted.kernel_members:
             return made
         cheap = model.fitted.cost_of_refit <= MOST_DELETIONS**3
         return certified(model.fitted) if cheap else None
@@ -307,20 +301,20 @@ class Facts:
     def summary(self) -> dict[str, Any]:
         """The dict of `looms.report.summary`."""
         model, assessment = self.model, self.assessment
-        task = "classification" if model.classification else "regression"
+        task = "classification" if model.outcome.decides else "regression"
         title = self.title
         if title is None:
             title = task.capitalize() + (f" of {model.target}" if model.target is not None else "")
         parameters = model.whole.get_params(deep=False)
-        if model.units.grouped:
-            n_groups = int(model.units.clusters.max()) + 1
-            parameters[model.units.together] = (
-                f"{n_groups} of {count(model.held_out.n_samples, 'row')}"
+        if model.fitted.units.grouped:
+            n_groups = int(model.fitted.units.clusters.max()) + 1
+            parameters[model.fitted.units.together] = (
+                f"{n_groups} of {count(model.n_samples, 'row')}"
             )
         asked = {} if self.command is None else {"Command": self.command}
         tried = candidates(model)
         loo = self.loo
-        if self.probabilities is not None and model.fitted.outcome.labeled:
+        if self.probabilities is not None and model.outcome.labeled:
             loo = loo | {"scores": [*loo["scores"], brier(model, self.probabilities)]}
         report: dict[str, Any] = plain(
             {
@@ -334,7 +328,7 @@ class Facts:
                     {"name": name, "value": _text(v)} for name, v in (asked | parameters).items()
                 ],
                 "chosen": chosen(model),
-                "candidates": [tried[k] for k in model.ranked[:MOST_CANDIDATES]],
+                "candidates": sorted(tried, key=lambda one: one["loss"])[:MOST_CANDIDATES],
                 "n_candidates": len(tried),
                 "loss": {
                     "name": model.loss.name,
@@ -365,56 +359,49 @@ class Facts:
         if model.table is not None:
             counts = np.bincount(duplicate_groups(model.table))
             n_replicates = counts[counts > 1].sum()
-        if model.classification:
+        if model.outcome.decides:
             n, recall = recall_by_class(model)
             largest = np.argsort(-n, kind="stable")[:MOST_CLASSES]
             classes = [{"label": model.classes[k], "n": n[k], "recall": recall[k]} for k in largest]
         return {
-            "n_samples": model.held_out.n_samples,
+            "n_samples": model.n_samples,
             "n_landmarks": model.n_landmarks,
             "n_features": model.fitted.n_features,
-            "n_columns": len(model.columns),
-            "named": model.named,
+            "n_columns": len(model.features.columns),
+            "named": model.features.named,
             "n_replicates": n_replicates,
-            "n_weight_zero": model.held_out.n_samples - model.n_with_weight,
-            "steps": [clean(name) for name, _ in parts_of(self.estimator).steps],
+            "n_weight_zero": model.n_samples - model.n,
+            "steps": [clean(name) for name, _ in model.steps],
             "target": model.target,
-            "n_targets": 1 if y.ndim == 1 or model.classification else y.shape[1],
+            "n_targets": 1 if y.ndim == 1 or model.outcome.decides else y.shape[1],
             "classes": classes,
             "n_classes": len(model.classes),
         }
 
     @property
     def _features(self) -> dict[str, Any] | None:
-        model, importance = self.model, self.importance
-        relevance, columns = relevances(model), model.columns
-        if importance is None and relevance is None:
-            return None
+        importance, relevance = self.importance, relevances(self.model)
+        columns = self.model.features.columns
         shares = dict.fromkeys(columns, np.nan)
         if relevance is not None:
-            shares = {name: relevance[columns[name]].sum() for name in columns}
-        names = sorted(columns, key=lambda name: -shares[name])
-        value = error = np.full(len(names), np.nan)
-        press = np.nan
-        n_samples = model.n_landmarks or 0
-        n_repeats = 0
+            shares = {name: relevance[features].sum() for name, features in columns.items()}
         if importance is not None:
-            names, value, error = importance.names, importance.value, importance.standard_error
             press = importance.press if importance.press > 0 else np.nan
-            n_samples, n_repeats = importance.n_samples, importance.n_repeats
-        rows = [
-            {
-                "name": name,
-                "importance": value[k],
-                "standard_error": error[k],
-                "relative": value[k] / press,
-                "relative_error": error[k] / press,
-                "relevance": shares[name],
-            }
-            for k, name in enumerate(names[:MOST_FEATURES])
-        ]
-        sizes = {"n_samples": n_samples, "n_repeats": n_repeats}
-        return {"rows": rows, "n_features": len(columns), **sizes}
+            names, values = importance.names, [importance.value, importance.standard_error]
+            values += [values[0] / press, values[1] / press]
+        elif relevance is not None:
+            names = sorted(columns, key=lambda name: -shares[name])
+            values = [np.full(len(names), np.nan)] * 4
+        else:
+            return None
+        keys = "name", "importance", "standard_error", "relative", "relative_error", "relevance"
+        cells = zip(names, *values, (shares[name] for name in names), strict=True)
+        return {
+            "rows": [dict(zip(keys, row, strict=True)) for row in cells][:MOST_FEATURES],
+            "n_features": len(columns),
+            "n_samples": importance.n_samples if importance else self.model.n_landmarks or 0,
+            "n_repeats": importance.n_repeats if importance else 0,
+        }
 
     @property
     def _certificate(self) -> dict[str, Any] | None:

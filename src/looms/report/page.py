@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
+from inspect import getmembers, isfunction
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from looms._files import write_whole
 from looms._optional import require
 from looms.assessment._result import Assessment
+from looms.report import text
 from looms.report.displays.base import Display, numbers_of
 from looms.report.displays.classes import (
     PrecisionRecallDisplay,
@@ -33,21 +35,7 @@ from looms.report.displays.search import (
     SearchPathDisplay,
 )
 from looms.report.facts import Facts
-from looms.report.text import (
-    clean,
-    count,
-    criterion_name,
-    day,
-    escaped,
-    heading,
-    number,
-    percent,
-    plainly,
-    plus_minus,
-    score,
-    sentence,
-    unit_words,
-)
+from looms.report.text import clean
 
 if TYPE_CHECKING:
     from skops.card import Card
@@ -248,22 +236,7 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (
-        clean,
-        count,
-        criterion_name,
-        day,
-        escaped,
-        heading,
-        unit_words,
-        number,
-        percent,
-        plainly,
-        plus_minus,
-        score,
-        sentence,
-    )
-    environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= dict(getmembers(text, isfunction))
     return environment.get_template(name)
 
 
@@ -276,7 +249,7 @@ def displays_of(facts: Facts) -> dict[str, Display]:
     estimator, model, report = facts.estimator, facts.model, facts.summary
     shown: dict[str, Display] = {}
     if model.tuning is not None:
-        if len(model.candidates) > 1:
+        if len(model.fitted.candidates) > 1:
             shown["candidates"] = CandidatesDisplay.compute(estimator)
         if model.rows is not None and not model.follows_paths:
             shown["path"] = SearchPathDisplay.compute(estimator)
@@ -289,13 +262,13 @@ def displays_of(facts: Facts) -> dict[str, Display]:
         if keys:
             key = key if key in keys else keys[0]
             shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
-    if model.fitted.outcome.labeled:
+    if model.outcome.labeled:
         shown["roc"] = RocDisplay.compute(estimator)
         shown["precision"] = PrecisionRecallDisplay.compute(estimator)
     if facts.probabilities is not None:
         p = facts.probabilities
         shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=p)
-    if not model.classification:
+    if not model.outcome.decides:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
     columns = facts.importance
     if (
@@ -308,7 +281,7 @@ def displays_of(facts: Facts) -> dict[str, Display]:
     shown["samples"] = CaseDeletionDisplay.compute(estimator, kind="residual", names=names)
     if facts.deletion is not None:
         value, unit = facts.deletion.rms_change, facts.deletion.unit
-        unit = "time" if unit == "group" and model.units.together == "times" else unit
+        unit = "time" if unit == "group" and model.fitted.units.together == "times" else unit
         names = [clean(name) for name in facts.deletion.labels.tolist()]
         shown["influence"] = CaseDeletionDisplay(
             value=value, names=names, value_name=KINDS["rms_change"], unit=unit

@@ -15,7 +15,9 @@ from looms.criteria import standard_error
 from looms.estimators._warnings import settings_for_rare_classes
 from looms.folds import left_out_with
 from looms.kernels._samples import variances
-from looms.report.model import Model, predicted_labels
+from looms.lssvm._system import targets_as_columns
+from looms.report.model import Reported
+from looms.report.text import unit_words
 
 #: Most classes for which there is a confusion matrix.
 MOST_CONFUSED = 12
@@ -28,28 +30,27 @@ _UNEQUAL = 2
 _GOOD = 0.5
 
 
-def recall_by_class(model: Model) -> tuple[AnyArray, Array]:
+def recall_by_class(model: Reported) -> tuple[AnyArray, Array]:
     """Number of samples of positive weight in each class, and the share that is found."""
-    rows, decisions, k = model.scores.rows, model.scores.decisions, len(model.classes)
-    labels, weight = model.codes[rows], model.held_out.sample_weight[rows]
-    assert decisions is not None  # of classes
-    right = np.bincount(labels, weights=weight * (1.0 - decisions.wrong), minlength=k)
+    of_fit, k = model.fitted.rows, len(model.classes)
+    labels, weight = of_fit.own(model.codes), of_fit.own(of_fit.weight)
+    right = np.bincount(labels, weights=weight * (1.0 - model.decisions.wrong), minlength=k)
     mass = np.bincount(labels, weights=weight, minlength=k)
     with np.errstate(invalid="ignore"):
         return np.bincount(labels, minlength=k), np.asarray(right / mass)
 
 
-def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
+def seldom_predicted(model: Reported) -> tuple[int, int, int] | None:
     """The class predicted most seldom for its size, the number of predictions, and its size.
 
     None if no class is predicted much less often than it occurs, by more than twice the standard
     error if errors fell evenly on both sides: √(missed + false), from sums over samples that are
     held out together.
     """
-    mask, k = model.has_weight, len(model.classes)
-    labels, predicted = model.codes[mask], predicted_labels(model)[mask]
+    own, k = model.fitted.rows.own, len(model.classes)
+    labels, predicted = own(model.codes), model.decisions.predicted
     n, n_predicted = (np.bincount(codes, minlength=k) for codes in (labels, predicted))
-    together = model.units.scored_together[mask]
+    together = own(model.fitted.units.scored_together)
     missing = (labels == np.arange(k)[:, None]) - 1.0 * (predicted == np.arange(k)[:, None])
     error = np.array([standard_error(each, together) for each in missing])
     seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * error)
@@ -60,31 +61,31 @@ def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
     return worst, int(n_predicted[worst]), int(n[worst])
 
 
-def is_good(model: Model) -> bool:
+def is_good(model: Reported) -> bool:
     """True if the held-out errors are so far below those of the baseline that no remedy is due."""
     scores, baselines = model.scores, model.scores.baselines
-    if model.classification:
+    if model.outcome.decides:
         return 1 - scores["accuracy"] <= _GOOD * (1 - baselines["accuracy"])
     return scores["rmse"] <= _GOOD * baselines["rmse"]
 
 
-def gain_over_mean(model: Model) -> tuple[float, float]:
+def gain_over_mean(model: Reported) -> tuple[float, float]:
     """Share by which squared errors are smaller than those of the mean, and its standard error.
 
     The mean of the targets leaves out the row too, and those held out with it. Of several targets,
     the mean of the shares.
     """
-    mask, held_out = model.has_weight, model.predictions
-    y, residuals = (v.reshape(len(mask), -1)[mask] for v in (held_out.y, held_out.residuals))
-    weight, groups = held_out.sample_weight[mask], model.units.scored_together[mask]
+    own, units, held_out = model.fitted.rows.own, model.fitted.units, model.scores.predictions
+    y, residuals = (own(targets_as_columns(v)) for v in (held_out.y, held_out.residuals))
+    weight, groups = own(held_out.sample_weight), own(units.scored_together)
     share = (weight / weight.sum())[:, None]
     of_others = []
-    for part in model.units.codes[:, mask]:  # a row that stays in a repetition has no mean there
+    for part in units.codes[:, model.fitted.rows.train]:
         number = left_out_with(part)
         together = np.zeros((number.max() + 1, 1 + y.shape[1]))
         np.add.at(together, number[number >= 0], np.hstack([share, share * y])[number >= 0])
         mean = (share.T @ y - together[number, 1:]) / (1 - together[number, :1])
-        of_others.append(np.where(part[:, None] >= 0, mean, np.nan))
+        of_others.append(np.where(part[:, None] >= 0, mean, np.nan))  # none where a row stays
     varies = variances(y, weight) > 0
     if not varies.any():
         return 0.0, 0.0
@@ -96,16 +97,15 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     return float((1 - left).mean()), mean_and_error(moved, weight, groups)[1]
 
 
-def gain_over_shares(model: Model) -> tuple[float, float]:
+def gain_over_shares(model: Reported) -> tuple[float, float]:
     """How much smaller the log loss is than that of the shares of the classes, and its standard
     error, from the differences in each row."""
-    rows, decisions = model.scores.rows, model.scores.decisions
-    assert decisions is not None  # of classes
-    assert decisions.losses is not None  # with probabilities
-    labels, weight = model.codes[rows], model.held_out.sample_weight[rows]
+    rows, losses = model.fitted.rows, model.decisions.losses
+    assert losses is not None  # with probabilities
+    labels, weight = rows.own(model.codes), rows.own(rows.weight)
     shares = np.bincount(labels, weights=weight) / weight.sum()
-    gains = -np.log(shares[labels]) - decisions.losses
-    return mean_and_error(gains, weight, model.units.scored_together[rows])
+    gains = -np.log(shares[labels]) - losses
+    return mean_and_error(gains, weight, rows.own(model.fitted.units.scored_together))
 
 
 def _score(key: str, value: float, error: float, baseline: float) -> dict[str, Any]:
@@ -119,27 +119,27 @@ def _score(key: str, value: float, error: float, baseline: float) -> dict[str, A
     }
 
 
-def brier(model: Model, probabilities: Array) -> dict[str, Any]:
+def brier(model: Reported, probabilities: Array) -> dict[str, Any]:
     """Brier score of held-out probabilities, as one of the scores."""
-    y, rows = model.held_out, model.scores.rows
-    baseline = model.fitted.outcome.baselines(y.y[rows], y.sample_weight[rows])["brier"]
-    return _score("brier", brier_score(model.predictions, probabilities), float("nan"), baseline)
+    rows, value = model.fitted.rows, brier_score(model.scores.predictions, probabilities)
+    baseline = model.outcome.baselines(rows.own(rows.targets), rows.own(rows.weight))["brier"]
+    return _score("brier", value, float("nan"), baseline)
 
 
-def held_out(model: Model) -> dict[str, Any]:
+def held_out(model: Reported) -> dict[str, Any]:
     """Scores of held-out predictions, how these were made, and the confusion matrix."""
     baselines = model.scores.baselines
     scores = [_score(key, *pair, baselines[key]) for key, pair in scores_in_order(model).items()]
     confusion = None
-    if model.classification and len(model.classes) <= MOST_CONFUSED:
-        mask, weight = model.has_weight, model.held_out.sample_weight
-        order = model.fitted.outcome.in_order.tolist()
-        weighted = bool(np.ptp(weight[mask]) > 0)
+    if model.outcome.decides and len(model.classes) <= MOST_CONFUSED:
+        rows, order = model.fitted.rows, model.outcome.in_order.tolist()
+        weight = rows.own(rows.weight)
+        weighted = bool(np.ptp(weight) > 0)
         counts = confusion_matrix(
-            model.codes,
-            predicted_labels(model),
+            rows.own(model.codes),
+            model.decisions.predicted,
             labels=order,
-            sample_weight=weight if weighted else mask.astype(int),
+            sample_weight=weight if weighted else None,
         )
         labels = [model.classes[k] for k in order]
         confusion = {"labels": labels, "counts": counts.tolist(), "weighted": weighted}
@@ -149,7 +149,7 @@ def held_out(model: Model) -> dict[str, Any]:
         "method": model.method,
         "unit": model.unit,
         "nested": model.nested is not None,
-        "repeated": model.repeated,
+        "repeated": model.repeated_without(unit_words(model.unit)) if model.nested else None,
     }
 
 
@@ -176,7 +176,7 @@ def outer(assessment: Assessment) -> dict[str, Any]:
     }
 
 
-def judged_by_risk(model: Model) -> bool:
+def judged_by_risk(model: Reported) -> bool:
     """True for two unequal classes with probabilities, of which the more probable one is predicted.
 
     Seldom is a rare class the more probable one, so that the balanced accuracy is near ½ even where
@@ -185,36 +185,36 @@ def judged_by_risk(model: Model) -> bool:
     if len(model.classes) != 2 or "log_loss" not in model.scores:
         return False
     sizes = recall_by_class(model)[0]
-    settings = settings_for_rare_classes(model.classes_of_fit, 2)
+    settings = settings_for_rare_classes(model.outcome, 2)
     return bool(settings) and sizes.max() > _UNEQUAL * sizes.min()
 
 
-def headline_key(model: Model) -> str:
+def headline_key(model: Reported) -> str:
     """Key of the score on top."""
     if judged_by_risk(model):
         return "log_loss"
-    return model.fitted.outcome.headline
+    return str(model.outcome.headline)
 
 
-def scores_in_order(model: Model) -> ValuesAndErrors:
+def scores_in_order(model: Reported) -> ValuesAndErrors:
     """The scores with their standard errors; log loss and area come first where they judge."""
     scores = model.scores.with_errors
     first = ("log_loss", "roc_auc") if judged_by_risk(model) else ()
     return {key: scores[key] for key in first} | scores
 
 
-def quotes_splits(model: Model, assessment: Assessment | None) -> bool:
+def quotes_splits(model: Reported, assessment: Assessment | None) -> bool:
     """True if the scores to report are those of outer splits, not of the model of all samples."""
     if assessment is None or not model.nested:
         return assessment is not None
     key = headline_key(model)
-    same = model.classification or model.held_out.y.ndim == 1
+    same = model.outcome.decides or model.held_out.y.ndim == 1
     if not same or key not in assessment.scores:
         return True
     return not model.scores.with_errors[key][1] < assessment.estimate(key).standard_error
 
 
-def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
+def headline(model: Reported, assessment: Assessment | None) -> dict[str, Any]:
     """The score on top: from outer splits if any, otherwise from held-out predictions.
 
     Of outer splits and a choice repeated without each fold, the one of smaller standard error. A
@@ -222,7 +222,7 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
     """
     key = headline_key(model)
     scores = model.scores.with_errors
-    classes = model.classification
+    classes = model.outcome.decides
     baseline: float | None = model.scores.baselines[key]
     from_splits = quotes_splits(model, assessment)
     if assessment is None or not from_splits:

@@ -10,13 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn import metrics
 
-from looms._classes import class_targets
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._calibrators import class_probabilities
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
 from looms.report.displays.base import ModelDisplay, diagonal, ink, unit_square
-from looms.report.model import Model, model_of
+from looms.report.model import Reported, model_of
 from looms.report.text import short
 
 #: Most classes with a curve of their own; the largest ones, if there are more.
@@ -57,22 +56,17 @@ class ClassCurves(ModelDisplay):
         area of ``evaluate`` within its error. If the tuning was repeated without every fold, each
         fold has its own threshold, and none is marked. n³ flops.
         """
-        model, columns = _classifier_of(cls, estimator)
-        if not model.fitted.outcome.labeled:
+        model, shown = _classifier_of(cls, estimator)
+        if not model.outcome.labeled:
             raise TypeError(f"{cls.__name__} is for classes without order; use ReliabilityDisplay.")
-        mask = model.has_weight
-        y, f = (
-            v.reshape(len(mask), -1)[mask] for v in (model.predictions.y, model.predictions.outputs)
-        )
-        weight = model.predictions.sample_weight[mask]
-        predictions = {
-            model.classes[k]: (sign * y[:, column] > 0, sign * f[:, column], weight)
-            for k, (column, sign) in columns.items()
-        }
-        if y.shape[1] > 1 or model.nested:
-            return cls(predictions=predictions, threshold=None)
-        ((_, sign),) = columns.values()
-        return cls(predictions=predictions, threshold=sign * float(model.threshold))
+        _, f, weight = map(model.fitted.rows.own, model.scores.predictions)
+        codes = model.fitted.rows.own(model.codes)
+        columns = np.column_stack([-f, f]) if f.ndim == 1 else f
+        predictions = {model.classes[k]: (codes == k, columns[:, k], weight) for k in shown}
+        if f.ndim == 2 or model.nested:
+            return cls(predictions=predictions)
+        threshold = float(model.fitted.rule.threshold)
+        return cls(predictions=predictions, threshold=threshold if shown == [1] else -threshold)
 
     @classmethod
     def from_predictions(
@@ -212,20 +206,18 @@ def _share(members: AnyArray, weight: Array) -> float:
     return float(np.average(members, weights=weight))
 
 
-def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, tuple[int, float]]]:
-    """The classifier in a fitted estimator, and output column and sign of each class to show.
+def _classifier_of(display: type, estimator: Any) -> tuple[Reported, list[int]]:
+    """The classifier in a fitted estimator, and the classes to show.
 
-    Shown are the positive one of two classes, or the largest of more. TypeError for a regressor.
+    These are the positive one of two classes, or the largest of more. TypeError for a regressor.
     """
     model = model_of(estimator)
-    if not model.classification:
+    if not model.outcome.decides:
         raise TypeError(f"{display.__name__} is for classifiers; use ResidualsDisplay.")
     if len(model.classes) == 2:
-        first = model.classes_of_fit.positive_first
-        return model, {0: (0, -1.0)} if first else {1: (0, 1.0)}
-    n_positive = np.bincount(model.codes[model.has_weight], minlength=len(model.classes))
-    largest = np.sort(np.argsort(-n_positive, kind="stable")[:MOST_CURVES]).tolist()
-    return model, {k: (k, 1.0) for k in largest}
+        return model, [0 if model.outcome.positive_first else 1]
+    sizes = np.bincount(model.fitted.rows.own(model.codes), minlength=len(model.classes))
+    return model, np.sort(np.argsort(-sizes, kind="stable")[:MOST_CURVES]).tolist()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -290,16 +282,15 @@ class ReliabilityDisplay(ModelDisplay):
         "beta"), every probability comes from a calibrator that did not see its sample; for more
         samples, where this hardly matters, from one that saw all.
         """
-        model, columns = _classifier_of(cls, estimator)
+        model, shown = _classifier_of(cls, estimator)
         p = probabilities_of(model, calibration) if probabilities is None else probabilities
         if p is None:
             p = calibrated(model, "sigmoid")
-        calibration = calibration or model.classes_of_fit.calibration or "sigmoid"
-        y = class_targets(model.codes, len(model.classes)).reshape(len(p), -1)
-        weight = model.held_out.sample_weight
+        calibration = calibration or model.outcome.calibration or "sigmoid"
+        y, weight = np.eye(len(model.classes))[model.codes], model.fitted.rows.weight
         curves = {
-            model.classes[k]: reliability_curve(sign * y[:, column], p[:, k], weight, n_bins=n_bins)
-            for k, (column, sign) in columns.items()
+            model.classes[k]: reliability_curve(2 * y[:, k] - 1, p[:, k], weight, n_bins=n_bins)
+            for k in shown
         }
         return cls(curves=curves, calibration=calibration)
 
@@ -315,28 +306,28 @@ class ReliabilityDisplay(ModelDisplay):
         ax.set(xlabel="probability", ylabel="share")
 
 
-def probabilities_of(model: Model, calibration: str | None = None) -> Array | None:
+def probabilities_of(model: Reported, calibration: str | None = None) -> Array | None:
     """Probability of every class for the held-out outputs, (n_samples, n_classes).
 
     By default those of the model; None if it has none.
     """
-    given = model.fitted.outcome.calibration
+    given = model.outcome.calibration
     # From a calibrator that did not see the sample.
-    anew = given is not None and not model.nested and model.fitted.outcome.labeled
+    anew = given is not None and not model.nested and model.outcome.labeled
     if calibration in (None, given) and not anew:
         rows, decisions = model.scores.rows, model.scores.decisions
         if decisions is None or decisions.probabilities is None:
             return None
-        p = np.full((model.held_out.n_samples, len(model.classes)), 1.0 / len(model.classes))
+        p = np.full((model.n_samples, len(model.classes)), 1.0 / len(model.classes))
         p[rows] = decisions.probabilities
         return p
     return calibrated(model, calibration or str(given))
 
 
-def calibrated(model: Model, calibration: str) -> Array:
+def calibrated(model: Reported, calibration: str) -> Array:
     """Probabilities of held-out outputs, each by a calibrator that did not see its sample if this
     takes little time."""
-    if not model.fitted.outcome.labeled:
+    if not model.outcome.labeled:
         raise ValueError(f"calibration={calibration!r} is for classes without order: use None.")
     held_out = model.held_out
     if held_out.n_samples * held_out.y.size <= _MOST_LEFT_OUT[calibration]:

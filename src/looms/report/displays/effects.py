@@ -9,14 +9,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_array
 
-from looms._checks import check_count, check_known
+from looms._checks import check_count
 from looms._optional import require
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.estimators._in_pipelines import parts_of
 from looms.report.displays.base import Display, label_axes, label_ticks
 from looms.report.displays.features import values_of, with_values
-from looms.report.model import Model, model_of, sampled_rows
+from looms.report.model import Reported, model_of, sampled_rows
 from looms.tables._preprocessor import cells_of_features, features_of_cells
 
 
@@ -63,7 +62,9 @@ class EffectDisplay(Display):
     n_units: int
 
     @classmethod
-    def from_estimator(cls, estimator: Any, column: str, *, ax: Any = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, column: str | int, *, ax: Any = None, **options: Any
+    ) -> Self:
         """Compute the display of a fitted model, and draw it on ``ax``, or a new figure.
 
         The other arguments are those of `compute`, which does not draw, and needs no matplotlib.
@@ -74,7 +75,7 @@ class EffectDisplay(Display):
     def compute(
         cls,
         estimator: Any,
-        column: str,
+        column: str | int,
         *,
         values: Sequence[Any] | None = None,
         target: Any = None,
@@ -102,10 +103,10 @@ class EffectDisplay(Display):
         estimator : estimator
             A fitted looms model, a pipeline that ends in one, or a search with such a
             ``best_estimator_``.
-        column : str
-            Name of the column, as in `ImportanceDisplay`. Of features that other steps than a
-            `looms.tables.TablePreprocessor` made, such as a scaler, it is one of these, and has the
-            values that they made.
+        column : str or int
+            Name of the column, as in `ImportanceDisplay`, or its place in the table, from 0. Of
+            features that other steps than a `looms.tables.TablePreprocessor` made, such as a
+            scaler, it is one of these, and has the values that they made.
         values : sequence, default=None
             Cells, as in the table; None is a gap. By default quantiles of numbers and dates, and
             the most common categories.
@@ -157,25 +158,26 @@ class EffectDisplay(Display):
         """
         check_count(n_values, "n_values")
         check_count(n_samples, "n_samples")
-        model, before = model_of(estimator), parts_of(estimator).steps
-        if model.pairwise:
+        model = model_of(estimator)
+        if model.fitted.pairwise:
             raise ValueError("A precomputed kernel has no columns that could have other values.")
-        check_known(column, "column", model.columns)
+        if values is not None and np.size(values) == 0:
+            raise ValueError("values are empty: give cells of the column, or None for usual ones.")
+        features, name = model.features, model.features.column(column)
         place, mean_of = _target(model, target)
         rows = sampled_rows(model, n_samples, random_state)
         X, weight = model.fitted.X[rows], model.fitted.rows.weight[rows]
-        table = model.preprocessor
-        given = _usual(model, column, n_values) if values is None else values
-        if table is None:
+        given = _usual(model, name, n_values) if values is None else values
+        if features.preprocessor is None:
             made = check_array(np.reshape(given, (-1, 1)), dtype=np.float64)
             shown = made[:, 0]
         else:
-            shown, made = features_of_cells(table, column, given)
-        changed = (with_values(X, model.columns[column], value) for value in made)
+            shown, made = features_of_cells(features.preprocessor, name, given)
+        changed = (with_values(X, features.columns[name], value) for value in made)
         means = np.array([_means(model, one, weight, place) for one in changed])
         away, m = means[:, 1:] - means[:, 1:].mean(axis=1, keepdims=True), means.shape[1] - 1
         return cls(
-            column=f"{column}, as prepared" if before and table is None else column,
+            column=f"{name}, as prepared" if features.prepared else name,
             values=shown,
             mean=means[:, 0],
             standard_error=np.sqrt((m - 1) / m * np.square(away).sum(axis=1)),
@@ -200,14 +202,17 @@ class EffectDisplay(Display):
         label_axes(ax, self.column, of)
 
 
-def _target(model: Model, target: Any) -> tuple[int, str]:
+def _target(model: Reported, target: Any) -> tuple[int, str]:
     """Place of a class, or of one of several targets, and words for what its mean is of."""
-    fitted, outcome = model.fitted, model.fitted.outcome
+    fitted, outcome = model.fitted, model.outcome
     labels = outcome.classes.tolist() or list(range(fitted.rows.targets[0].size))
     if target is None and len(labels) == 1 + outcome.decides:
         target = labels[0 if getattr(outcome, "positive_first", True) else 1]
     if target not in labels:
-        raise ValueError(f"target must be one of {', '.join(map(str, labels))}, got {target!r}.")
+        known = ", ".join(map(str, labels))
+        if target is None:
+            raise ValueError(f"Give target=, one of {known}.")
+        raise ValueError(f"target must be one of {known}, got {target!r}.")
     place = labels.index(target)
     if not outcome.decides:
         name = f"target {place}" if len(labels) > 1 else model.target or "the target"
@@ -216,10 +221,10 @@ def _target(model: Model, target: Any) -> tuple[int, str]:
     return place, f"{kind} {model.classes[place]}"
 
 
-def _usual(model: Model, column: str, most: int) -> AnyArray:
+def _usual(model: Reported, column: str, most: int) -> AnyArray:
     """Quantiles of the numbers of a column, or its most common categories, in order."""
-    table = model.preprocessor
-    made = values_of(model.fitted.X[model.has_weight], model.columns[column])
+    table = model.features.preprocessor
+    made = values_of(model.fitted.X[model.fitted.rows.train], model.features.columns[column])
     values = made[:, 0] if table is None else cells_of_features(table, column, made)
     different, counts = np.unique(values, return_counts=True)
     if len(different) <= most:
@@ -230,11 +235,11 @@ def _usual(model: Model, column: str, most: int) -> AnyArray:
     return different[np.unique(np.searchsorted(np.cumsum(counts), shares))]
 
 
-def _means(model: Model, X: Matrix, weight: Array, place: int) -> Array:
+def _means(model: Reported, X: Matrix, weight: Array, place: int) -> Array:
     """Mean prediction by the model, and by that without each unit, (1 + n_units,)."""
-    fitted, outcome, units = model.fitted, model.fitted.outcome, model.fitted.units_at_hand
+    fitted, outcome, units = model.fitted, model.outcome, model.fitted.units_at_hand
     units = units.only(np.unique(units.own[units.own >= 0]))  # once, if they are repeated
-    with blas_threads(model.n_with_weight):
+    with blas_threads(model.n):
         f, without = fitted.outputs(X), fitted.left_out.at(X, units)
     outputs = np.concatenate([f.reshape(len(f), 1, -1), without], axis=1)
     values = outputs.reshape(-1, *f.shape[1:])

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from looms._checks import check_count
 from looms._threads import blas_threads
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import Array, Matrix
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks, numbers_of
@@ -124,24 +124,21 @@ class ImportanceDisplay(ModelDisplay):
         'petal length (cm)'
         """
         model = model_of(estimator)
-        if model.pairwise:
+        if model.fitted.pairwise:
             raise ValueError("A precomputed kernel has no features that could be permuted.")
         for name, given in (("n_repeats", n_repeats), ("n_samples", n_samples)):
             if given is not None:
                 check_count(given, name)
-        fitted, columns = model.fitted, model.columns
+        fitted, columns = model.fitted, model.features.columns
         names = list(columns)
         if len(names) > max_columns:
             worth = relevances(model)
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
-        shape = model.n_with_weight, fitted.n_features
-        widths = [one.order_of_refits(shape) for one in model.members]
-        on_landmarks = [
-            len(member.landmarks) ** 2
-            for member in model.fitted.kernel_members
-            if member.landmarks is not None
-        ]
+        shape = model.n, fitted.n_features
+        members = fitted.kernel_members
+        widths = [one.order_of_refits(shape) for one in members]
+        on_landmarks = [len(m.landmarks) ** 2 for m in members if m.landmarks is not None]
         width = _OF_OTHERS + sum(widths) + sum(on_landmarks) / _FLOPS
         affordable = _VALUES / (width * len(names))
         rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
@@ -157,20 +154,20 @@ class ImportanceDisplay(ModelDisplay):
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""
             try:
-                with blas_threads(model.n_with_weight):
+                with blas_threads(model.n):
                     return np.asarray(np.square(y - left_out.own(X, place, units)).mean(axis=1))
             except NotPositiveDefiniteError:
                 return np.full(len(rows), np.nan)
 
         share = fitted.rows.fit_weight[rows] / fitted.rows.fit_weight[rows].sum()
         base = squares(X)
-        changes = [
-            np.mean([squares(_permuted(X, columns[name], order)) for order in orders], axis=0)
-            - base
-            for name in names
-        ]
+        changes = []
+        for name in names:
+            features, values = columns[name], values_of(X, columns[name])
+            each = [squares(with_values(X, features, values[order])) for order in orders]
+            changes.append(np.mean(each, axis=0) - base)
         rise = np.array([share @ change for change in changes])
-        together = model.units.scored_together[rows]
+        together = model.fitted.units.scored_together[rows]
         order = np.argsort(-rise, kind="stable")
         return cls(
             names=[names[k] for k in order],
@@ -203,11 +200,6 @@ class ImportanceDisplay(ModelDisplay):
 
 #: The same under its own name, for the values without a drawing.
 feature_importance = ImportanceDisplay.compute
-
-
-def _permuted(X: Matrix, features: list[int], order: AnyArray) -> Matrix:
-    """Samples, of which some features are those of the samples in ``order``."""
-    return with_values(X, features, values_of(X, features)[order])
 
 
 def values_of(X: Matrix, features: list[int]) -> Array:
@@ -269,10 +261,11 @@ class RelevanceDisplay(ModelDisplay):
         relevance = relevances(model)
         if relevance is None:
             raise ValueError(
-                f"{model.kernel!r} has no scale for each feature; fit with kernel='ard', "
-                "or use feature_importance, which works for all kernels of features."
+                f"{model.kernel or 'A model without kernels'} has no scale for each feature; fit "
+                "with kernel='ard', or use feature_importance, which works for all kernels of "
+                "features."
             )
-        return cls(names=model.features, relevance=relevance)
+        return cls(names=model.features.names, relevance=relevance)
 
     def _draw(self, ax: Any, *, max_features: int = MOST_BARS) -> None:
         order = np.argsort(-self.relevance, kind="stable")[:max_features]

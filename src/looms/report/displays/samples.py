@@ -188,17 +188,14 @@ class ResidualsDisplay(ModelDisplay):
             Index of the target, if there are several.
         """
         model = model_of(estimator)
-        if model.classification:
+        if model.outcome.decides:
             raise TypeError(f"{cls.__name__} is for regressors; use RocDisplay.")
-        mask = model.has_weight
-        y, outputs = model.predictions.y[mask], model.predictions.outputs[mask]
+        y, outputs, weight = map(model.fitted.rows.own, model.scores.predictions)
         if y.ndim == 2:
             if not 0 <= target < y.shape[1]:
                 raise ValueError(f"target must be 0 to {y.shape[1] - 1}, got {target!r}.")
             y, outputs = y[:, target], outputs[:, target]
-        return cls._interval_display(
-            y, outputs, model.predictions.sample_weight[mask], confidence_level
-        )
+        return cls._interval_display(y, outputs, weight, confidence_level)
 
     @classmethod
     def from_predictions(

@@ -10,14 +10,14 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
+from looms.kernels._samples import training_rows
 from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks
 from looms.report.model import (
-    Model,
+    Reported,
     parameter_name,
     relevances,
     sampled_rows,
     searched_model,
-    training_objective,
 )
 from looms.report.text import criterion_name, short
 from looms.selection._objective import Objective
@@ -109,8 +109,17 @@ class SearchPathDisplay(ModelDisplay):
         model, tuning = searched_model(estimator, cls.__name__)
         if model.follows_paths:
             raise TypeError(f"{cls.__name__} draws the surface of least-squares models alone.")
-        rows = sampled_rows(model, n_samples, random_state)
-        objective = training_objective(model, rows)
+        rows, of_fit = sampled_rows(model, n_samples, random_state), model.fitted.rows
+        objective = Objective(
+            training_rows(of_fit.X, rows, model.fitted.pairwise),
+            of_fit.targets[rows],
+            kernel=model.kernel,
+            criterion=model.fitted.criterion,
+            sample_weight=of_fit.fit_weight[rows],
+            selection_weight=of_fit.selection_weight[rows],
+            units=model.fitted.units.among(rows),
+            fit_intercept=model.fitted.fit_intercept,
+        )
         shown = _shown(model, objective, along)
         first = [k for k, *_ in shown]
         # Ridges of earlier stages, as they would be for all samples.
@@ -126,8 +135,8 @@ class SearchPathDisplay(ModelDisplay):
         tuned = [objective.hyperparameters[k] for k in first]
         names, scale = [parameter_name(model, h) for h in tuned], tuned[0].feature
         if len(shown[0]) > 1 and scale is not None:
-            names[0] = f"{tuned[0].word} of {model.sources[scale]}"
-        shift = log2_mu_shift(model.n_with_weight, len(rows))
+            names[0] = f"{tuned[0].word} of {model.features.sources[scale]}"
+        shift = log2_mu_shift(model.n, len(rows))
         return cls(
             names=names,
             axes=axes,
@@ -197,7 +206,7 @@ class CriterionHistoryDisplay(ModelDisplay):
         """History of the search of a model that chose its hyper-parameters."""
         model, tuning = searched_model(estimator, cls.__name__)
         points = [(p.value, size) for size, search in tuning.stages for p in search.history]
-        name = criterion_name(str(model.criterion))
+        name = criterion_name(str(model.fitted.criterion))
         return cls(
             value=np.array([value for value, _ in points]),
             n_samples=np.array([size for _, size in points]),
@@ -271,7 +280,7 @@ class CandidatesDisplay(ModelDisplay):
         return cls(
             names=[
                 f"{candidate.kernel_name}, {criterion_name(str(candidate.criterion))}"
-                for candidate in model.candidates
+                for candidate in model.fitted.candidates
             ],
             loss=model.candidate_losses,
             loss_name=f"{model.candidates_by} {model.loss.name}",
@@ -290,7 +299,7 @@ class CandidatesDisplay(ModelDisplay):
         label_axes(ax, self.loss_name)
 
 
-def _shown(model: Model, objective: Objective, along: tuple[str, str] | None) -> list[list[int]]:
+def _shown(model: Reported, objective: Objective, along: tuple[str, str] | None) -> list[list[int]]:
     """Indices of the hyper-parameters to show, in groups that change together."""
     names = objective.names
     if along is not None:
@@ -305,7 +314,7 @@ def _shown(model: Model, objective: Objective, along: tuple[str, str] | None) ->
     if relevance is None or set(place) == {None}:
         return [[0], mu] if len(names) > 1 else [mu]
     # The scales of the most relevant column, the largest first.
-    features = max(model.columns.values(), key=lambda members: sum(relevance[members]))
+    features = max(model.features.columns.values(), key=lambda members: sum(relevance[members]))
     scales = [place[k] for k in sorted(features, key=lambda k: -relevance[k]) if k in place]
     return [scales, mu] if scales else [mu]
 
