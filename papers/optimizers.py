@@ -17,10 +17,10 @@ from looms._typing import Array
 from looms.optimize._curvature import Coordinates
 from looms.optimize._search import (
     Evaluate,
-    Outcome,
     Point,
     Recorder,
     SearchStopped,
+    StopReason,
     free_gradient,
 )
 from looms.optimize._search import Search as Record
@@ -82,7 +82,7 @@ def minimize(
     return recorder.result(outcome)
 
 
-def _scg(function: Coordinates, recorder: Recorder) -> Outcome:
+def _scg(function: Coordinates, recorder: Recorder) -> StopReason:
     """Scaled conjugate gradients.
 
     Step numbers refer to the algorithm of [M93]; its w, p, r, E are our theta, direction,
@@ -101,9 +101,9 @@ def _scg(function: Coordinates, recorder: Recorder) -> Outcome:
     while True:
         length = float(p @ p)
         if float(residual @ residual) < _GRADIENT_ZERO**2:
-            return Outcome.CONVERGED
+            return StopReason.CONVERGED
         if lam > _LAMBDA_MAX:
-            return Outcome.NO_PROGRESS
+            return StopReason.NO_PROGRESS
         if delta is None:  # step 2, from one more gradient, a short way along the direction
             step, delta = _SIGMA / float(np.linalg.norm(p)), np.nan
             ahead = function(np.clip(point.theta + step * p, low, high))
@@ -141,7 +141,7 @@ def _scg(function: Coordinates, recorder: Recorder) -> Outcome:
         recorder.iteration_done()
 
 
-def _nelder_mead(function: Coordinates, recorder: Recorder) -> Outcome:
+def _nelder_mead(function: Coordinates, recorder: Recorder) -> StopReason:
     tolerance, recorder.tolerance = recorder.tolerance, -np.inf
     unit = np.where(function.high >= 1.0, 1.0, -1.0)
     result = optimize.minimize(
@@ -159,7 +159,7 @@ def _nelder_mead(function: Coordinates, recorder: Recorder) -> Outcome:
             "maxiter": np.inf,
         },
     )
-    return Outcome.WITHIN_NOISE if result.status == 0 else Outcome.NO_PROGRESS
+    return StopReason.WITHIN_NOISE if result.status == 0 else StopReason.NO_PROGRESS
 
 
 OPTIMIZERS = {"scg": _scg, "nelder-mead": _nelder_mead}

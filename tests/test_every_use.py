@@ -44,7 +44,7 @@ from looms.diagnostics import case_deletion
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
-from looms.optimize._search import Outcome
+from looms.optimize._search import StopReason
 from looms.report import EffectDisplay, cautions, feature_importance, summary
 
 TABLE = Path(__file__).parents[1] / "benchmarks" / "results" / "models_and_uses.csv"
@@ -125,7 +125,7 @@ def streamed(model: Any) -> bool:
 
 
 def on_grid(model: Any) -> bool:
-    return model.selection_.outcome is Outcome.GRID
+    return model.selection_.outcome is StopReason.GRID
 
 
 def stacked(model: Any) -> bool:

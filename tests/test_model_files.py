@@ -72,7 +72,7 @@ from looms.kernels import (
 )
 from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _files, _parts, load_model, save_model
-from looms.optimize._search import Outcome
+from looms.optimize._search import StopReason
 from looms.tables import TablePreprocessor
 from looms.threshold import ThresholdRule
 from looms.units import Units
@@ -263,7 +263,7 @@ def test_the_key_false_comes_back(tmp_path):
     assert load_model(tmp_path / "m.skops").model.class_weight == weights
 
 
-@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize("outcome", StopReason)
 def test_outcomes_survive_pickle_too(outcome):
     assert pickle.loads(pickle.dumps(outcome)) is outcome
 

@@ -20,7 +20,7 @@ from looms.criteria import DIFFERENTIABLE, PRESS, SmoothedError, as_criterion
 from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators._one_kernel import candidate_of
 from looms.kernels import ARD, RBF, Linear, Polynomial, Weighted
-from looms.optimize._search import Outcome
+from looms.optimize._search import StopReason
 from looms.report import cautions
 from looms.selection._objective import Objective
 from looms.selection._problem import Problem
@@ -169,7 +169,7 @@ class TestCandidates:
         assert (table["n_evaluations"] > 0).all()
         assert (table["n_failures"] == 0).all()
         assert (table["seconds"] > 0).all()
-        assert {type(o) for o in table["outcome"]} == {Outcome}
+        assert {type(o) for o in table["outcome"]} == {StopReason}
         results = pd.DataFrame(model.cv_results_)
         assert list(results["kernel"]) == ["linear", "linear", "rbf", "rbf"]
         assert list(results["param_mu"]) == list(table["mu"])
@@ -232,7 +232,7 @@ class TestRecord:
     def test_history_and_reason(self):
         model = stacked_regressor(["linear", "ard"], combine="best").fit(X, Y)
         tuning = model.selection_
-        assert tuning.outcome is Outcome.WITHIN_NOISE
+        assert tuning.outcome is StopReason.WITHIN_NOISE
         assert "tolerated fraction" in tuning.outcome.value
         assert len(tuning.history) == tuning.n_evaluations > 3
         assert min(p.value for p in tuning.history) == pytest.approx(tuning.value)
@@ -384,7 +384,7 @@ class TestOptions:
         with pytest.warns(ConvergenceWarning, match="raise max_iter"):
             model = KernelRegressor("ard", search=Search(max_iter=1)).fit(X, Y)
         assert model.n_iter_ == 1
-        assert model.selection_.outcome is Outcome.MAX_ITER
+        assert model.selection_.outcome is StopReason.MAX_ITER
         assert model.selection_.value > KernelRegressor("ard").fit(X, Y).selection_.value
 
     def test_restarts_search_from_further_starts(self):

@@ -30,7 +30,7 @@ from looms.fitted._outcome import Classes
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Normalized, Ranked, Weighted
 from looms.kernels._stationary import Isotropic
-from looms.optimize._search import Outcome
+from looms.optimize._search import StopReason
 from looms.selection._candidates import bounds_to_tell
 from looms.selection._decisions import Rule
 from looms.tables._leakage import LeakingColumn, leakage_remarks
@@ -218,8 +218,8 @@ def warn_of_search(selection: Selected | None, targets: Array) -> None:
     if selection is None:  # all values were given
         return
     chosen = selection.best
-    worrying = chosen.outcome is Outcome.MAX_ITER
-    if chosen.outcome is Outcome.NO_PROGRESS:  # unless all that is left is rounding
+    worrying = chosen.outcome is StopReason.MAX_ITER
+    if chosen.outcome is StopReason.NO_PROGRESS:  # unless all that is left is rounding
         worrying = chosen.value > _ROUNDING**2 * float(np.mean(targets**2))
     if worrying:
         warn(f"Search for hyper-parameters: {chosen.outcome.value}.", ConvergenceWarning)

@@ -10,10 +10,10 @@ from looms.optimize._curvature import Coordinates
 from looms.optimize._search import (
     Callback,
     Evaluate,
-    Outcome,
     Recorder,
     Search,
     SearchStopped,
+    StopReason,
     free_gradient,
 )
 
@@ -79,7 +79,7 @@ def minimize(
     return recorder.result(outcome)
 
 
-def _lbfgs(function: Coordinates, recorder: Recorder) -> Outcome:
+def _lbfgs(function: Coordinates, recorder: Recorder) -> StopReason:
     last_good, low, high = function.start, function.low, function.high
 
     def value_and_gradient(z: Array) -> tuple[float, Array]:
@@ -107,4 +107,4 @@ def _lbfgs(function: Coordinates, recorder: Recorder) -> Outcome:
     assert last_good.gradient is not None
     slope = free_gradient(last_good.theta, last_good.gradient, low, high)
     flat = np.abs(slope).max(initial=0.0) < _FLAT
-    return Outcome.CONVERGED if result.status == 0 or flat else Outcome.NO_PROGRESS
+    return StopReason.CONVERGED if result.status == 0 or flat else StopReason.NO_PROGRESS

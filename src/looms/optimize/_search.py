@@ -12,13 +12,13 @@ import numpy as np
 from looms._typing import Array
 
 
-class Outcome(Enum):
+class StopReason(Enum):
     """Reason why a search stopped; the value explains it and gives advice.
 
     Examples
     --------
-    >>> from looms.optimize._search import Outcome
-    >>> Outcome.CONVERGED.name
+    >>> from looms.optimize._search import StopReason
+    >>> StopReason.CONVERGED.name
     'CONVERGED'
     """
 
@@ -40,9 +40,9 @@ class Outcome(Enum):
         "positive definite; check that the kernel is positive semi-definite, or scale the features"
     )
 
-    def __reduce__(self) -> tuple[type[Outcome], tuple[str]]:
+    def __reduce__(self) -> tuple[type[StopReason], tuple[str]]:
         # skops stores what is rebuilt by a call of its own type, and no other enum.
-        return Outcome, (self.value,)
+        return StopReason, (self.value,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class Search:
     """
 
     best: Point
-    outcome: Outcome
+    outcome: StopReason
     history: tuple[Point, ...]
     n_iterations: int
     accepted: tuple[Point, ...] = ()
@@ -131,7 +131,7 @@ _REACH_BLIND, _REACH_INFORMED = 1.0, 0.2
 class SearchStopped(Exception):
     """Exception raised inside a search to stop it."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: StopReason) -> None:
         super().__init__(outcome.value)
         self.outcome = outcome
 
@@ -187,11 +187,11 @@ class Recorder:
         """Evaluate the start; raise `SearchStopped` if that fails."""
         point = self(theta, gradient=gradient)
         if not np.isfinite(point.value):
-            raise SearchStopped(Outcome.NEVER_EVALUATED)
+            raise SearchStopped(StopReason.NEVER_EVALUATED)
         self._before = point
         self._accepted.append(point)
         if self._max_iter == 0:
-            raise SearchStopped(Outcome.MAX_ITER)
+            raise SearchStopped(StopReason.MAX_ITER)
         return point
 
     def iteration_done(self) -> None:
@@ -204,18 +204,18 @@ class Recorder:
         if gain > 0:
             self._accepted.append(self.best)
         if self._callback is not None and self._callback(self.n_iterations, self.best):
-            raise SearchStopped(Outcome.CALLBACK)
+            raise SearchStopped(StopReason.CALLBACK)
         # A first step that knows no curvature may be short for want of it.
         informed = self.n_iterations > 1 or self.inverse_hessian is not None
         small = gain <= self.tolerance * self.best.standard_error
         if informed and small and not sure:
-            raise SearchStopped(Outcome.WITHIN_NOISE)
+            raise SearchStopped(StopReason.WITHIN_NOISE)
         if self.n_iterations >= self._max_iter:
-            raise SearchStopped(Outcome.MAX_ITER)
+            raise SearchStopped(StopReason.MAX_ITER)
         if not sure:
             self.stop_if_flat(self.best)
 
-    def result(self, outcome: Outcome) -> Search:
+    def result(self, outcome: StopReason) -> Search:
         assert self.best is not None
         accepted = tuple(replace(point, model=None, deviations=None) for point in self._accepted)
         return Search(self.best, outcome, tuple(self.history), self.n_iterations, accepted)
@@ -232,7 +232,7 @@ class Recorder:
             newton = 0.5 * float(free @ self.inverse_hessian @ free)
             expected = max(newton, _REACH_INFORMED * slope)
         if expected <= self.tolerance * point.standard_error:
-            raise SearchStopped(Outcome.WITHIN_NOISE)
+            raise SearchStopped(StopReason.WITHIN_NOISE)
 
 
 def free_gradient(theta: Array, gradient: Array, low: Array, high: Array) -> Array:

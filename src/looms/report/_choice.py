@@ -11,7 +11,7 @@ import numpy as np
 from looms._words import count, digits
 from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment
-from looms.optimize._search import Outcome
+from looms.optimize._search import StopReason
 from looms.report.model import Reported, parameter_name
 from looms.report.scores import is_good, quotes_splits
 from looms.report.text import Caution, isolated, note, sentence, serious
@@ -22,7 +22,7 @@ _SAMPLES_PER_PARAMETER = 20
 #: Candidates named in a caution.
 _MOST_CANDIDATES = 5
 
-_STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
+_STOPPED_EARLY = {StopReason.MAX_ITER, StopReason.NO_PROGRESS, StopReason.CALLBACK}
 
 
 def search_cautions(model: Reported) -> Iterator[Caution]:
@@ -59,10 +59,12 @@ def search_cautions(model: Reported) -> Iterator[Caution]:
             "probably lower it again, at four times the cost.",
         )
     never = [
-        candidate.name for candidate in candidates if candidate.outcome is Outcome.NEVER_EVALUATED
+        candidate.name
+        for candidate in candidates
+        if candidate.outcome is StopReason.NEVER_EVALUATED
     ]
     if never:
-        text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {Outcome.NEVER_EVALUATED.value}."
+        text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {StopReason.NEVER_EVALUATED.value}."
         yield serious("Candidates that could not be evaluated", text)
 
 

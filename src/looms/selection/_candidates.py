@@ -18,7 +18,7 @@ from looms.kernels import Linear, Weighted
 from looms.kernels._hyperparameters import CLOSE_TO_LINEAR
 from looms.kernels._names import as_kernel, is_estimator, kernel_name
 from looms.lssvm.fit import Fit, KernelMember
-from looms.optimize._search import Outcome
+from looms.optimize._search import StopReason
 from looms.selection._decisions import Rule
 from looms.selection._problem import Problem, Tuned
 from looms.selection._tuning import BoundMet, Tuning
@@ -62,7 +62,7 @@ class Candidate:
     n_evaluations: int
     n_failures: int
     seconds: float
-    outcome: Outcome
+    outcome: StopReason
     at_bounds: tuple[BoundMet, ...]
 
     @property

@@ -13,7 +13,7 @@ from looms.criteria import Criterion, as_criterion
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.lssvm.fit import Fit, Member
-from looms.optimize._search import Outcome, Point, Search
+from looms.optimize._search import Point, Search, StopReason
 from looms.selection._tuning import Tuning
 from looms.units import Units
 
@@ -125,6 +125,6 @@ class Given:
         kernel, theta, mu = member.kernel, np.empty(0), float(getattr(member, "mu", np.nan))
         if isinstance(kernel, Kernel):
             theta = np.append(kernel.theta, np.log2(mu))
-        search = Search(Point(theta, value, error), Outcome.GIVEN, (), 0)
-        tuning = Tuning(theta, value, error, Outcome.GIVEN, ((len(y), search),), 0, ())
+        search = Search(Point(theta, value, error), StopReason.GIVEN, (), 0)
+        tuning = Tuning(theta, value, error, StopReason.GIVEN, ((len(y), search),), 0, ())
         return Tuned((tuning,), fit, kernel, mu, self.samples)

@@ -17,7 +17,7 @@ import numpy as np
 
 from looms._typing import Array
 from looms.lssvm.fit import Fit
-from looms.optimize._search import Outcome, Point, Search
+from looms.optimize._search import Point, Search, StopReason
 from looms.selection._objective import HeldOutCriterion, ScannedCriterion
 from looms.selection._tuning import Tuning
 
@@ -123,7 +123,7 @@ def least_of(objective: HeldOutCriterion, points: Sequence[Point]) -> tuple[Tuni
     """Tuning of a grid whose points are evaluated, and the model of the least one."""
     best = min(points, key=lambda point: point.value)
     history = tuple(replace(point, model=None) for point in points)
-    search = Search(replace(best, model=None), Outcome.GRID, history, len(history))
+    search = Search(replace(best, model=None), StopReason.GRID, history, len(history))
     stages = ((objective.n_samples, search),)
     value = best.value, best.standard_error
-    return Tuning(best.theta, *value, Outcome.GRID, stages, 0, ()), best.model
+    return Tuning(best.theta, *value, StopReason.GRID, stages, 0, ()), best.model

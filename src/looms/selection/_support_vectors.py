@@ -23,7 +23,7 @@ from looms.kernels import Kernel
 from looms.kernels._gram import expansion
 from looms.kernels._samples import Samples, center_of, check_scale
 from looms.lssvm.fit import Fit
-from looms.optimize._search import Outcome, Point, Search
+from looms.optimize._search import Point, Search, StopReason
 from looms.selection._grid import Place, Searched, grid_search, pattern_search
 from looms.selection._objective import MU_AT_LOWER, MU_AT_UPPER
 from looms.selection._problem import Problem, Tuned
@@ -413,11 +413,11 @@ def search_paths(
         places, scores, best = searched(*problem, **options, evaluated=told)
     except NoScoreError as error:
         first = point_at(tuple(float(axis.log2[0]) for axis in objective.space.axes), np.nan)
-        search = Search(first, Outcome.NEVER_EVALUATED, (first,), 0)
+        search = Search(first, StopReason.NEVER_EVALUATED, (first,), 0)
         failure = f"{objective.kernel!r}: {error}"
         return Tuned.of(objective, objective.tuning(search), None, failure)
-    outcome = Outcome.GRID if method == "grid" else Outcome.CONVERGED
-    outcome = Outcome.GIVEN if objective.given else outcome
+    outcome = StopReason.GRID if method == "grid" else StopReason.CONVERGED
+    outcome = StopReason.GIVEN if objective.given else outcome
     history = tuple(point_at(*pair) for pair in zip(places, scores, strict=True))
     search = Search(history[best], outcome, history, len(history))
     met = () if objective.given else objective.bounds_met(places[best])

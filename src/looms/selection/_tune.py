@@ -20,7 +20,7 @@ from looms._typing import Array
 from looms.lssvm.fit import Fit
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimize._minimize import minimize
-from looms.optimize._search import Evaluate, Outcome, Point, Search
+from looms.optimize._search import Evaluate, Point, Search, StopReason
 from looms.selection._low_rank import LowRankObjective, on_landmarks
 from looms.selection._objective import HeldOutCriterion, Objective, ScannedCriterion
 from looms.selection._scan import starting_points
@@ -111,7 +111,7 @@ def tune(
     known = objective.known
     if (
         known is not None
-        and known.outcome is not Outcome.NEVER_EVALUATED
+        and known.outcome is not StopReason.NEVER_EVALUATED
         and size < objective.n_samples
         and size <= known.stages[-1][0]
     ):
@@ -120,7 +120,7 @@ def tune(
         staged.search(objectives.pop(0))
     if most < objective.n_samples:
         outcome = staged.search(objectives.pop()).outcome
-        if staged.outcome is None and outcome is not Outcome.NEVER_EVALUATED:
+        if staged.outcome is None and outcome is not StopReason.NEVER_EVALUATED:
             staged.outcome = outcome
     best, n_landmarks = None, None
     if (
@@ -136,7 +136,7 @@ def tune(
             search = staged.search(whole)
             staged.outcome, n_landmarks = search.outcome, whole.samples.n_samples
             best = staged.search(objective)
-            if staged.outcome is not Outcome.CALLBACK and not _agree(
+            if staged.outcome is not StopReason.CALLBACK and not _agree(
                 search.best, best.best, tolerance
             ):
                 staged.outcome = n_landmarks = best = None
@@ -186,7 +186,7 @@ class _StagedSearch:
     most: int
     thetas: list[Array]
     curvature: Array | None = None
-    outcome: Outcome | None = None
+    outcome: StopReason | None = None
     stages: list[tuple[int, Search]] = field(default_factory=list)
     n_measured: int = 0
 
@@ -210,9 +210,9 @@ class _StagedSearch:
         ]
         self.stages.extend((stage.n_samples, search) for search in searches)
         best = min(searches, key=lambda search: search.best.value)
-        if best.outcome is not Outcome.NEVER_EVALUATED:
+        if best.outcome is not StopReason.NEVER_EVALUATED:
             self.thetas = [_moved(best.best.theta, stage, self.objective)]
-        if best.outcome is Outcome.CALLBACK:
+        if best.outcome is StopReason.CALLBACK:
             self.outcome = best.outcome
         elif stage.n_samples < self.most:
             self.curvature, measured = _curvature(stage, evaluate, best, self.tolerance)
@@ -264,7 +264,7 @@ def _search_from(
     failed: list[Point] = []
     for _ in range(_ATTEMPTS):
         search = minimizer(evaluate, theta, stage.bounds, **options)
-        if search.outcome is not Outcome.NEVER_EVALUATED:
+        if search.outcome is not StopReason.NEVER_EVALUATED:
             break
         failed += search.history
         theta = np.append(theta[:-1], theta[-1] + _MORE_RIDGE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from looms._typing import Array
-from looms.optimize._search import Outcome, Point, Search
+from looms.optimize._search import Point, Search, StopReason
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Tuning:
     theta: Array
     value: float
     standard_error: float
-    outcome: Outcome
+    outcome: StopReason
     stages: tuple[tuple[int, Search], ...]
     n_measured: int
     at_bounds: tuple[BoundMet, ...]
