@@ -192,7 +192,7 @@ def test_few_rows_of_many():
         ({"column": "word"}, "Unknown column 'word' .did you mean 'ward'?"),
         ({"column": "ward", "values": ["A4"]}, "No row of the fit has 'A4' in column 'ward'"),
         ({"column": "size", "values": ["big"]}, "column 'size' is a column of numbers"),
-        ({"column": "size", "target": "maybe"}, "target must be one of no, yes"),
+        ({"column": "size", "target": "maybe"}, "Give target=, one of no, yes, got"),
         ({"column": "size", "n_values": 0}, "n_values must be a positive integer"),
         ({"column": "size", "values": []}, "values are empty: give cells of the column"),
         ({"column": ["size", "ward"]}, r"One column is shown at a time.* got \['size', 'ward'\]"),

@@ -173,6 +173,13 @@ class Outcome(ABC):
         """Probability of each class, (n, k)."""
         raise NotImplementedError("These targets have no classes.")
 
+    def of_classes(self, outputs: Array, rule: Rule) -> Array:
+        """Probability of each class, (n, k), or without a calibrator its decision value."""
+        if rule.calibrator is not None:
+            return self.probabilities(outputs, rule)
+        values = self.decision(outputs, rule)
+        return values if values.ndim == 2 else np.column_stack([-values, values])
+
     def decided(self, rows: AnyArray, outputs: Array, rule: Rule) -> Decided:
         """Classes and probabilities of the outputs of rows that were held out."""
         raise NotImplementedError("These targets have no classes.")

@@ -209,10 +209,8 @@ def _target(model: Reported, target: Any) -> tuple[int, str]:
     if target is None and len(labels) == 1 + outcome.decides:
         target = labels[0 if getattr(outcome, "positive_first", True) else 1]
     if target not in labels:
-        known = ", ".join(map(str, labels))
-        if target is None:
-            raise ValueError(f"Give target=, one of {known}.")
-        raise ValueError(f"target must be one of {known}, got {target!r}.")
+        got = "" if target is None else f", got {target!r}"
+        raise ValueError(f"Give target=, one of {', '.join(map(str, labels))}{got}.")
     place = labels.index(target)
     if not outcome.decides:
         name = f"target {place}" if len(labels) > 1 else model.target or "the target"
@@ -243,11 +241,6 @@ def _means(model: Reported, X: Matrix, weight: Array, place: int) -> Array:
         f, without = fitted.outputs(X), fitted.left_out.at(X, units)
     outputs = np.concatenate([f.reshape(len(f), 1, -1), without], axis=1)
     values = outputs.reshape(-1, *f.shape[1:])
-    if not outcome.decides:
-        values = fitted.predicted(values)
-    elif fitted.rule.calibrator is not None:
-        values = outcome.probabilities(values, fitted.rule)
-    else:
-        values = outcome.decision(values, fitted.rule)
-        values = values if values.ndim == 2 else np.column_stack([-values, values])
+    decides = outcome.decides
+    values = outcome.of_classes(values, fitted.rule) if decides else fitted.predicted(values)
     return np.asarray(weight @ values.reshape(*outputs.shape[:2], -1)[:, :, place] / weight.sum())
