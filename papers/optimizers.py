@@ -76,10 +76,10 @@ def minimize(
             recorder.inverse_hessian = inverse_hessian
         else:
             recorder.stop_if_flat(start)
-        outcome = OPTIMIZERS[optimizer](function, recorder)
+        stop_reason = OPTIMIZERS[optimizer](function, recorder)
     except SearchStopped as stop:
-        outcome = stop.outcome
-    return recorder.result(outcome)
+        stop_reason = stop.stop_reason
+    return recorder.result(stop_reason)
 
 
 def _scg(function: Coordinates, recorder: Recorder) -> StopReason:

@@ -125,7 +125,7 @@ def streamed(model: Any) -> bool:
 
 
 def on_grid(model: Any) -> bool:
-    return model.selection_.outcome is StopReason.GRID
+    return model.selection_.stop_reason is StopReason.GRID
 
 
 def stacked(model: Any) -> bool:

@@ -131,7 +131,7 @@ def test_the_record_of_a_search_comes_back(tmp_path):
     model = KernelRegressor("rbf").fit(X, Y)
     save_model(tmp_path / "m.skops", model, {})
     ours, theirs = load_model(tmp_path / "m.skops").model.selection_, model.selection_
-    assert ours.outcome is theirs.outcome
+    assert ours.stop_reason is theirs.stop_reason
     (_, search), (_, expected) = ours.stages[-1], theirs.stages[-1]
     assert [p.value for p in search.history] == [p.value for p in expected.history]
 

@@ -352,7 +352,7 @@ class TestSelecting:
         model = kind([overflowing, "rbf"], combine="best").fit(10 * X, target(Estimator))
         failed, fine = model.candidates_
         assert (failed.loss, failed.n_failures) == (np.inf, failed.n_evaluations)
-        assert "positive definite" in failed.outcome.value
+        assert "positive definite" in failed.stop_reason.value
         assert model.kernel_ is fine.kernel
         with pytest.raises(ValueError, match=r"No candidate could be evaluated.* Scale the feat"):
             Estimator(overflowing).fit(10 * X, target(Estimator))

@@ -85,7 +85,7 @@ def test_stopping_an_iteration_ends_the_search_of_its_candidate():
     recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
     model = fitted(recorder, stacked_regressor(["ard", "rbf"], combine="best"))
     assert len(recorder.ended(ITERATION)) == 2
-    assert [c.outcome for c in model.candidates_] == [StopReason.CALLBACK] * 2
+    assert [c.stop_reason for c in model.candidates_] == [StopReason.CALLBACK] * 2
     assert model.n_iter_ == 1
     free = stacked_regressor(["ard", "rbf"], combine="best").fit(X, Y)
     assert model.selection_.value > free.selection_.value
@@ -130,7 +130,7 @@ def test_stopping_in_a_stage_on_a_subsample_still_fits_all_samples(monkeypatch):
     model = fitted(recorder, KernelRegressor("ard"))
     assert len(recorder.ended(ITERATION)) == 1
     assert [size for size, _ in model.selection_.stages] == [15, 60]
-    assert model.selection_.outcome is StopReason.CALLBACK
+    assert model.selection_.stop_reason is StopReason.CALLBACK
     assert model.loo_.n_samples == 60
 
 

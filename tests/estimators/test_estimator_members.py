@@ -286,7 +286,7 @@ def test_influence_needs_a_kernel():
 def test_options_of_a_kernel_leave_estimators_as_they_are(options, cv):
     candidates = [KernelRegressor("linear", **options), TREE]
     model = stacked_regressor(candidates, cv=cv).fit(X, Y)
-    assert model.candidates_[1].outcome.name == "GIVEN"
+    assert model.candidates_[1].stop_reason.name == "GIVEN"
     assert "of its kernel models" in str(model.certify())
     assert model.certificate_.holds
     both = stacked_regressor(candidates, combine="best", cv=cv).fit(X, Y)

@@ -232,8 +232,8 @@ class TestRecord:
     def test_history_and_reason(self):
         model = stacked_regressor(["linear", "ard"], combine="best").fit(X, Y)
         tuning = model.selection_
-        assert tuning.outcome is StopReason.WITHIN_NOISE
-        assert "tolerated fraction" in tuning.outcome.value
+        assert tuning.stop_reason is StopReason.WITHIN_NOISE
+        assert "tolerated fraction" in tuning.stop_reason.value
         assert len(tuning.history) == tuning.n_evaluations > 3
         assert min(p.value for p in tuning.history) == pytest.approx(tuning.value)
         assert model.n_iter_ == tuning.n_iterations >= 1
@@ -384,7 +384,7 @@ class TestOptions:
         with pytest.warns(ConvergenceWarning, match="raise max_iter"):
             model = KernelRegressor("ard", search=Search(max_iter=1)).fit(X, Y)
         assert model.n_iter_ == 1
-        assert model.selection_.outcome is StopReason.MAX_ITER
+        assert model.selection_.stop_reason is StopReason.MAX_ITER
         assert model.selection_.value > KernelRegressor("ard").fit(X, Y).selection_.value
 
     def test_restarts_search_from_further_starts(self):

@@ -69,7 +69,7 @@ def test_saved_and_loaded(estimator, through, tmp_path):
     assert_array_equal(loaded.loo_.residuals, model.loo_.residuals)
     assert repr(loaded.kernel_) == repr(model.kernel_)
     if hasattr(model, "selection_"):
-        assert loaded.selection_.outcome is model.selection_.outcome
+        assert loaded.selection_.stop_reason is model.selection_.stop_reason
         assert len(loaded.candidates_) == len(model.candidates_)
 
 

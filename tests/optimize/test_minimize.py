@@ -67,7 +67,7 @@ def test_quadratic(p):
     function, _, center = quadratic(p, condition=10.0)
     search = minimize(function, center + 2.0, box(p), max_iter=1000)
     assert_allclose(search.best.theta, center, atol=1e-3)
-    assert search.outcome in (StopReason.WITHIN_NOISE, StopReason.CONVERGED)
+    assert search.stop_reason in (StopReason.WITHIN_NOISE, StopReason.CONVERGED)
 
 
 def test_rosenbrock():
@@ -163,7 +163,7 @@ def test_minimum_behind_an_infinite_region_is_approached():
 def test_start_that_cannot_be_evaluated(value):
     function = Counted(lambda t: value, lambda t: np.zeros_like(t))
     search = minimize(function, np.ones(2), box(2))
-    assert search.outcome is StopReason.NEVER_EVALUATED
+    assert search.stop_reason is StopReason.NEVER_EVALUATED
     assert search.n_evaluations == search.n_failures == len(function.thetas) == 1
     assert search.n_iterations == 0
     assert_array_equal(search.best.theta, np.ones(2))
@@ -172,14 +172,14 @@ def test_start_that_cannot_be_evaluated(value):
 @pytest.mark.parametrize("max_iter", [1, 2, 5])
 def test_max_iter(max_iter):
     search = minimize(rosenbrock(), np.array([-1.2, 1.0]), box(2), max_iter=max_iter)
-    assert search.outcome is StopReason.MAX_ITER
+    assert search.stop_reason is StopReason.MAX_ITER
     assert search.n_iterations == max_iter
 
 
 def test_no_iterations_evaluate_the_start():
     function = rosenbrock()
     search = minimize(function, np.array([-1.2, 1.0]), box(2), max_iter=0)
-    assert search.outcome is StopReason.MAX_ITER
+    assert search.stop_reason is StopReason.MAX_ITER
     assert len(function.thetas) == search.n_evaluations == 1
     assert search.n_iterations == 0
     assert_array_equal(search.best.theta, [-1.2, 1.0])
@@ -194,7 +194,7 @@ def test_callback_sees_every_iteration_and_stops():
         return iteration == 4
 
     search = minimize(rosenbrock(), np.array([-1.2, 1.0]), box(2), callback=callback)
-    assert search.outcome is StopReason.CALLBACK
+    assert search.stop_reason is StopReason.CALLBACK
     assert [iteration for iteration, _ in seen] == [1, 2, 3, 4]
     values = [value for _, value in seen]
     assert values == sorted(values, reverse=True)
@@ -214,7 +214,7 @@ def test_noise_ends_the_search():
     start = np.array([-1.2, 1.0])
     noisy = minimize(rosenbrock(standard_error=100.0), start, box(2))
     precise = minimize(rosenbrock(), start, box(2), max_iter=1000)
-    assert noisy.outcome is StopReason.WITHIN_NOISE
+    assert noisy.stop_reason is StopReason.WITHIN_NOISE
     assert noisy.n_evaluations < precise.n_evaluations
     assert noisy.best.value <= 24.2
 
@@ -276,7 +276,7 @@ def test_units_of_the_function_do_not_matter(scale):
     ours, theirs = (
         minimize(scaled(f), np.array([-1.2, 1.0]), box(2), max_iter=25) for f in (1.0, scale)
     )
-    assert ours.outcome == theirs.outcome
+    assert ours.stop_reason == theirs.stop_reason
     assert ours.n_evaluations == theirs.n_evaluations
     assert_array_equal(ours.best.theta, theirs.best.theta)
 

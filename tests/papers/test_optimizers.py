@@ -84,13 +84,13 @@ def test_what_ends_a_search(optimizer):
         return iteration == 4
 
     search = minimize(optimizer, nowhere, np.ones(2), box(2))
-    assert search.outcome is StopReason.NEVER_EVALUATED
+    assert search.stop_reason is StopReason.NEVER_EVALUATED
     search = minimize(optimizer, rosenbrock(), START, box(2), max_iter=5)
-    assert (search.outcome, search.n_iterations) == (StopReason.MAX_ITER, 5)
+    assert (search.stop_reason, search.n_iterations) == (StopReason.MAX_ITER, 5)
     search = minimize(optimizer, rosenbrock(), START, box(2), callback=fourth)
-    assert (search.outcome, search.n_iterations) == (StopReason.CALLBACK, 4)
+    assert (search.stop_reason, search.n_iterations) == (StopReason.CALLBACK, 4)
     search = minimize(optimizer, rosenbrock(100.0), START, box(2))
-    assert search.outcome is StopReason.WITHIN_NOISE
+    assert search.stop_reason is StopReason.WITHIN_NOISE
 
 
 @each_optimizer
@@ -172,5 +172,5 @@ def test_a_gradient_that_lies_ends_without_progress():
         return Point(theta, float(theta @ theta), 1e-6, -2 * theta)
 
     search = minimize("scg", function, np.ones(2), np.tile([-9.0, 9.0], (2, 1)))
-    assert search.outcome is StopReason.NO_PROGRESS
+    assert search.stop_reason is StopReason.NO_PROGRESS
     assert search.best.value == 2.0

@@ -183,5 +183,6 @@ def test_a_choice_is_shown_in_a_line():
     machine = KernelRegressor("ard").fit(X, X[:, 0])
     assert re.fullmatch(r"Candidate\(ard, press, loss=[\d.e-]+\)", repr(machine.candidates_[0]))
     assert re.fullmatch(
-        r"Tuning\(value=[\d.e-]+, outcome=[A-Z_]+, n_evaluations=\d+\)", repr(machine.selection_)
+        r"Tuning\(value=[\d.e-]+, stop_reason=[A-Z_]+, n_evaluations=\d+\)",
+        repr(machine.selection_),
     )

@@ -136,7 +136,7 @@ class TestTuning:
         objective = Objective(X[:30], Y[:30], kernel=lambda A, B: -1e9 * (A @ B.T))
         tuning, fit = tune(objective)
         assert fit is None
-        assert tuning.outcome is StopReason.NEVER_EVALUATED
+        assert tuning.stop_reason is StopReason.NEVER_EVALUATED
         assert (tuning.value, tuning.standard_error) == (np.inf, np.inf)
         assert tuning.n_failures == tuning.n_evaluations > 0
 
@@ -155,7 +155,7 @@ class TestTuning:
 
     def test_progress_can_stop_it(self, small_stages):
         tuning, fit = tune(Objective(X, Y, kernel="ard"), progress=lambda *_: True)
-        assert tuning.outcome is StopReason.CALLBACK
+        assert tuning.stop_reason is StopReason.CALLBACK
         assert [search.n_iterations for _, search in tuning.stages] == [1, 0]
         assert len(fit.member.dual_coef) == N
 
@@ -213,7 +213,7 @@ class TestSteppingOver:
         search = _search_from(objective, objective.evaluate, low)
         assert [np.isfinite(point.value) for point in search.history[:4]] == [False] * 3 + [True]
         assert search.n_failures >= 3
-        assert search.outcome is not StopReason.NEVER_EVALUATED
+        assert search.stop_reason is not StopReason.NEVER_EVALUATED
 
     def test_kernels_that_are_not_finite_are_left_to_the_others(self):
         def broken(A, B):
@@ -254,7 +254,7 @@ def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, giv
     tuning, fit = tune(objective, max_samples=given)
     (n_few, few), (n_all, last) = tuning.stages
     assert (n_few, n_all, last.n_evaluations, tuning.n_measured) == (60, N, 1, 0)
-    assert (tuning.outcome, tuning.n_iterations) == (few.outcome, few.n_iterations)
+    assert (tuning.stop_reason, tuning.n_iterations) == (few.stop_reason, few.n_iterations)
     assert tuning.theta[:-1] == pytest.approx(few.best.theta[:-1])
     assert tuning.value == pytest.approx(objective.evaluate(tuning.theta).value)
     expected = objective.fit(tuning.theta).member.dual_coef
@@ -266,7 +266,7 @@ def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, giv
 
 def test_a_callback_that_stops_on_some_samples_is_the_outcome(small_stages):
     tuning, _ = tune(Objective(X, Y), max_samples=0.5, progress=lambda *_: True)
-    assert tuning.outcome is StopReason.CALLBACK
+    assert tuning.stop_reason is StopReason.CALLBACK
 
 
 def test_subsamples_are_of_whole_groups():
@@ -307,7 +307,7 @@ class TestLandmarks:
         assert last.history[0].theta == pytest.approx(on_landmarks.best.theta)
         assert last.best.gradient is None
         assert len(evaluated) == tuning.n_evaluations + tuning.n_measured
-        assert tuning.outcome is on_landmarks.outcome is StopReason.WITHIN_NOISE
+        assert tuning.stop_reason is on_landmarks.stop_reason is StopReason.WITHIN_NOISE
         assert tuning.n_iterations == on_landmarks.n_iterations > 0
         assert tuning.value == pytest.approx(objective.evaluate(tuning.theta).value)
         np.testing.assert_allclose(
@@ -342,7 +342,7 @@ class TestLandmarks:
         *_, (_, check), (_, search) = tuning.stages
         assert (check.n_evaluations, check.n_iterations) == (1, 0)
         assert tuning.n_iterations == search.n_iterations > 0
-        assert tuning.outcome is search.outcome is StopReason.WITHIN_NOISE
+        assert tuning.stop_reason is search.stop_reason is StopReason.WITHIN_NOISE
 
     def test_landmarks_that_span_all_samples_are_fewer(self):
         tuning, _ = tune(Objective(X, Y, kernel="linear"))
@@ -352,7 +352,7 @@ class TestLandmarks:
         tuning, fit = tune(
             Objective(X, Y, kernel="ard"), progress=lambda stage, *_: stage.n_samples == N
         )
-        assert tuning.outcome is StopReason.CALLBACK
+        assert tuning.stop_reason is StopReason.CALLBACK
         assert [search.n_iterations for _, search in tuning.stages[1:]] == [1, 0]
         assert len(fit.member.dual_coef) == N
 

@@ -218,11 +218,11 @@ def warn_of_search(selection: Selected | None, targets: Array) -> None:
     if selection is None:  # all values were given
         return
     chosen = selection.best
-    worrying = chosen.outcome is StopReason.MAX_ITER
-    if chosen.outcome is StopReason.NO_PROGRESS:  # unless all that is left is rounding
+    worrying = chosen.stop_reason is StopReason.MAX_ITER
+    if chosen.stop_reason is StopReason.NO_PROGRESS:  # unless all that is left is rounding
         worrying = chosen.value > _ROUNDING**2 * float(np.mean(targets**2))
     if worrying:
-        warn(f"Search for hyper-parameters: {chosen.outcome.value}.", ConvergenceWarning)
+        warn(f"Search for hyper-parameters: {chosen.stop_reason.value}.", ConvergenceWarning)
     for met in bounds_to_tell(chosen, selection.candidates):
         warn(f"{met}.", BoundWarning)
 

@@ -73,10 +73,10 @@ def minimize(
             recorder.inverse_hessian = inverse_hessian
         else:
             recorder.stop_if_flat(start)
-        outcome = _lbfgs(function, recorder)
+        stop_reason = _lbfgs(function, recorder)
     except SearchStopped as stop:
-        outcome = stop.outcome
-    return recorder.result(outcome)
+        stop_reason = stop.stop_reason
+    return recorder.result(stop_reason)
 
 
 def _lbfgs(function: Coordinates, recorder: Recorder) -> StopReason:

@@ -89,7 +89,7 @@ class Search:
     Attributes
     ----------
     best : the point with the smallest value.
-    outcome : reason why the search stopped.
+    stop_reason : reason why the search stopped.
     history : every point in the order of evaluation, without gradients and models.
     n_iterations : number of accepted steps.
     accepted : the start and the best point after every iteration, with gradients if
@@ -97,7 +97,7 @@ class Search:
     """
 
     best: Point
-    outcome: StopReason
+    stop_reason: StopReason
     history: tuple[Point, ...]
     n_iterations: int
     accepted: tuple[Point, ...] = ()
@@ -131,9 +131,9 @@ _REACH_BLIND, _REACH_INFORMED = 1.0, 0.2
 class SearchStopped(Exception):
     """Exception raised inside a search to stop it."""
 
-    def __init__(self, outcome: StopReason) -> None:
-        super().__init__(outcome.value)
-        self.outcome = outcome
+    def __init__(self, stop_reason: StopReason) -> None:
+        super().__init__(stop_reason.value)
+        self.stop_reason = stop_reason
 
 
 class Recorder:
@@ -215,10 +215,10 @@ class Recorder:
         if not sure:
             self.stop_if_flat(self.best)
 
-    def result(self, outcome: StopReason) -> Search:
+    def result(self, stop_reason: StopReason) -> Search:
         assert self.best is not None
         accepted = tuple(replace(point, model=None, deviations=None) for point in self._accepted)
-        return Search(self.best, outcome, tuple(self.history), self.n_iterations, accepted)
+        return Search(self.best, stop_reason, tuple(self.history), self.n_iterations, accepted)
 
     def stop_if_flat(self, point: Point) -> None:
         """Raise `SearchStopped` if the gain expected at a point is not worth an iteration."""

@@ -41,8 +41,10 @@ def search_cautions(model: Reported) -> Iterator[Caution]:
         for met in bounds_to_tell(candidate, candidates):
             text = f"{owner}{isolated(parameter_name(model, met))} {met.remark}{then}."
             yield level("Hyper-parameter at a bound", text)
-        if candidate.outcome in _STOPPED_EARLY:
-            yield serious("Search stopped early", sentence(f"{owner}{candidate.outcome.value}."))
+        if candidate.stop_reason in _STOPPED_EARLY:
+            yield serious(
+                "Search stopped early", sentence(f"{owner}{candidate.stop_reason.value}.")
+            )
         if candidate.n_failures:
             yield note(
                 "Points that could not be evaluated",
@@ -61,7 +63,7 @@ def search_cautions(model: Reported) -> Iterator[Caution]:
     never = [
         candidate.name
         for candidate in candidates
-        if candidate.outcome is StopReason.NEVER_EVALUATED
+        if candidate.stop_reason is StopReason.NEVER_EVALUATED
     ]
     if never:
         text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {StopReason.NEVER_EVALUATED.value}."

@@ -28,7 +28,7 @@ def candidates(model: Reported) -> list[dict[str, Any]]:
             "n_evaluations": one.n_evaluations,
             "seconds": one.seconds,
             "loss": losses[k],
-            "outcome": words(one.outcome.name),
+            "outcome": words(one.stop_reason.name),
             "weight": None if shares is None else shares[k],
             "chosen": k == model.best if shares is None else shares[k] > 0,
         }
@@ -95,21 +95,21 @@ def chosen(model: Reported) -> dict[str, Any]:
         "criterion_error": tuning and tuning.standard_error,
         "n_evaluations": tried[model.best].n_evaluations if tuning and tried else None,
         "n_measured": tuning and tuning.n_measured,
-        "outcome": tuning and words(tuning.outcome.name),
-        "outcome_text": tuning and tuning.outcome.value,
+        "outcome": tuning and words(tuning.stop_reason.name),
+        "outcome_text": tuning and tuning.stop_reason.value,
         "n_stages": tuning and len({n for n, _ in tuning.stages}),
     }
 
 
 def _probability_of_threshold(model: Reported) -> float | None:
     """Probability of the positive class of two from which it is predicted."""
-    rule, outcome = model.fitted.rule, model.outcome
+    rule, stop_reason = model.fitted.rule, model.outcome
     if rule.calibrator is None or len(model.classes) != 2:
         return None
-    if isinstance(outcome.threshold, Real):
-        return float(outcome.threshold)
-    both = outcome.probabilities(np.array([rule.threshold]), rule)[0]
-    return float(both[0 if outcome.positive_first else 1])
+    if isinstance(stop_reason.threshold, Real):
+        return float(stop_reason.threshold)
+    both = stop_reason.probabilities(np.array([rule.threshold]), rule)[0]
+    return float(both[0 if stop_reason.positive_first else 1])
 
 
 def _members(model: Reported) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ class Candidate:
     threshold : threshold of the outputs; (n_classes,) for several classes with a softmax.
     n_evaluations, n_failures, seconds : evaluations and time of the tuning, and the number of
         points at which the kernel matrix plus ridge was not positive definite.
-    outcome : reason why the tuning stopped; its value is the advice.
+    stop_reason : reason why the tuning stopped; its value is the advice.
     at_bounds : hyper-parameters that ended at a bound, with advice.
     """
 
@@ -62,7 +62,7 @@ class Candidate:
     n_evaluations: int
     n_failures: int
     seconds: float
-    outcome: StopReason
+    stop_reason: StopReason
     at_bounds: tuple[BoundMet, ...]
 
     @property
@@ -100,7 +100,7 @@ class Candidates(list[Candidate]):
                 estimate_text(candidate.mu),
                 str(candidate.n_evaluations),
                 f"{candidate.seconds:.2f}",
-                candidate.outcome.name.lower().replace("_", " "),
+                candidate.stop_reason.name.lower().replace("_", " "),
             )
             for candidate in self
         ]
@@ -261,6 +261,6 @@ def _candidate(problem: Problem, tuned: Tuned, loss: HeldOutLoss, seconds: float
         n_evaluations=sum(tuning.n_evaluations for tuning in tuned.tunings),
         n_failures=sum(tuning.n_failures for tuning in tuned.tunings),
         seconds=seconds,
-        outcome=tuned.tuning.outcome,
+        stop_reason=tuned.tuning.stop_reason,
         at_bounds=tuned.tuning.at_bounds,
     )

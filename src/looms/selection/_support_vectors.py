@@ -362,9 +362,9 @@ class SupportVectorCriterion:
 
     def tuning(self, search: Search, at_bounds: tuple[BoundMet, ...] = ()) -> Tuning:
         """Record of a search."""
-        best, outcome = search.best, search.outcome
+        best, stop_reason = search.best, search.stop_reason
         stages = ((self.n_samples, search),)
-        return Tuning(best.theta, best.value, np.nan, outcome, stages, 0, at_bounds)
+        return Tuning(best.theta, best.value, np.nan, stop_reason, stages, 0, at_bounds)
 
     def bounds_met(self, place: Place) -> tuple[BoundMet, ...]:
         """Hyper-parameters that ended at an edge of the space."""
@@ -416,9 +416,9 @@ def search_paths(
         search = Search(first, StopReason.NEVER_EVALUATED, (first,), 0)
         failure = f"{objective.kernel!r}: {error}"
         return Tuned.of(objective, objective.tuning(search), None, failure)
-    outcome = StopReason.GRID if method == "grid" else StopReason.CONVERGED
-    outcome = StopReason.GIVEN if objective.given else outcome
+    stop_reason = StopReason.GRID if method == "grid" else StopReason.CONVERGED
+    stop_reason = StopReason.GIVEN if objective.given else stop_reason
     history = tuple(point_at(*pair) for pair in zip(places, scores, strict=True))
-    search = Search(history[best], outcome, history, len(history))
+    search = Search(history[best], stop_reason, history, len(history))
     met = () if objective.given else objective.bounds_met(places[best])
     return Tuned.of(objective, objective.tuning(search, met), objective.fit_at(places[best]))

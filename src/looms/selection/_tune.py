@@ -111,21 +111,21 @@ def tune(
     known = objective.known
     if (
         known is not None
-        and known.outcome is not StopReason.NEVER_EVALUATED
+        and known.stop_reason is not StopReason.NEVER_EVALUATED
         and size < objective.n_samples
         and size <= known.stages[-1][0]
     ):
-        staged.outcome = known.outcome
+        staged.stop_reason = known.stop_reason
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
         staged.search(objectives.pop(0))
     if most < objective.n_samples:
-        outcome = staged.search(objectives.pop()).outcome
-        if staged.outcome is None and outcome is not StopReason.NEVER_EVALUATED:
-            staged.outcome = outcome
+        stop_reason = staged.search(objectives.pop()).stop_reason
+        if staged.stop_reason is None and stop_reason is not StopReason.NEVER_EVALUATED:
+            staged.stop_reason = stop_reason
     best, n_landmarks = None, None
     if (
         isinstance(objective, Objective)
-        and staged.outcome is None
+        and staged.stop_reason is None
         and max_iter > 0
         and _takes_landmarks(objective)
     ):
@@ -134,12 +134,12 @@ def tune(
         few, more = (staged.value(stage) for stage in (half, whole))
         if _agree(few, more, tolerance):
             search = staged.search(whole)
-            staged.outcome, n_landmarks = search.outcome, whole.samples.n_samples
+            staged.stop_reason, n_landmarks = search.stop_reason, whole.samples.n_samples
             best = staged.search(objective)
-            if staged.outcome is not StopReason.CALLBACK and not _agree(
+            if staged.stop_reason is not StopReason.CALLBACK and not _agree(
                 search.best, best.best, tolerance
             ):
-                staged.outcome = n_landmarks = best = None
+                staged.stop_reason = n_landmarks = best = None
     if best is None:
         best = staged.search(objective)
     theta, fit = best.best.theta, best.best.model
@@ -150,7 +150,7 @@ def tune(
         theta,
         value,
         standard_error,
-        staged.outcome if staged.outcome and fit is not None else best.outcome,
+        staged.stop_reason if staged.stop_reason and fit is not None else best.stop_reason,
         tuple((n, replace(s, best=replace(s.best, model=None))) for n, s in staged.stages),
         staged.n_measured,
         tuple(_bounds_met(objective, theta)),
@@ -171,7 +171,7 @@ class _StagedSearch:
     most : number of samples of the last search.
     thetas : starts of the next stage, for the number of all samples.
     curvature : inverse Hessian where the last stage ended, if it was measured.
-    outcome : outcome of the search, once it is over; then one evaluation on all samples remains.
+    stop_reason : that of the search, once it is over; then one evaluation on all samples remains.
     stages : number of samples and record of every search.
     n_measured : number of evaluations between the stages.
     """
@@ -186,7 +186,7 @@ class _StagedSearch:
     most: int
     thetas: list[Array]
     curvature: Array | None = None
-    outcome: StopReason | None = None
+    stop_reason: StopReason | None = None
     stages: list[tuple[int, Search]] = field(default_factory=list)
     n_measured: int = 0
 
@@ -201,7 +201,7 @@ class _StagedSearch:
                 evaluate,
                 _moved(theta, self.objective, stage),
                 self.minimizer,
-                max_iter=0 if self.outcome else self.max_iter,
+                max_iter=0 if self.stop_reason else self.max_iter,
                 tolerance=self._tolerance_on(stage),
                 callback=None if self.progress is None else partial(self.progress, stage),
                 inverse_hessian=self.curvature,
@@ -210,10 +210,10 @@ class _StagedSearch:
         ]
         self.stages.extend((stage.n_samples, search) for search in searches)
         best = min(searches, key=lambda search: search.best.value)
-        if best.outcome is not StopReason.NEVER_EVALUATED:
+        if best.stop_reason is not StopReason.NEVER_EVALUATED:
             self.thetas = [_moved(best.best.theta, stage, self.objective)]
-        if best.outcome is StopReason.CALLBACK:
-            self.outcome = best.outcome
+        if best.stop_reason is StopReason.CALLBACK:
+            self.stop_reason = best.stop_reason
         elif stage.n_samples < self.most:
             self.curvature, measured = _curvature(stage, evaluate, best, self.tolerance)
             self.n_measured += len(measured)
@@ -264,7 +264,7 @@ def _search_from(
     failed: list[Point] = []
     for _ in range(_ATTEMPTS):
         search = minimizer(evaluate, theta, stage.bounds, **options)
-        if search.outcome is not StopReason.NEVER_EVALUATED:
+        if search.stop_reason is not StopReason.NEVER_EVALUATED:
             break
         failed += search.history
         theta = np.append(theta[:-1], theta[-1] + _MORE_RIDGE)

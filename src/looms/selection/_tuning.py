@@ -46,7 +46,7 @@ class Tuning:
     theta : (p + 1,) log₂ of the hyper-parameters, the kernel's and μ.
     value, standard_error : criterion there, on all samples without the prior, and its standard
         error.
-    outcome : reason why the search stopped; the value of the enum is the advice.
+    stop_reason : reason why the search stopped; the value of the enum is the advice.
     stages : number of samples and record of every search; the last searches are on all samples.
     n_measured : number of evaluations between the stages, to find the curvature and whether
         landmarks suffice.
@@ -60,7 +60,7 @@ class Tuning:
     theta: Array
     value: float
     standard_error: float
-    outcome: StopReason
+    stop_reason: StopReason
     stages: tuple[tuple[int, Search], ...]
     n_measured: int
     at_bounds: tuple[BoundMet, ...]
@@ -69,7 +69,7 @@ class Tuning:
 
     def __repr__(self) -> str:
         return (
-            f"Tuning(value={self.value:.4g}, outcome={self.outcome.name}, "
+            f"Tuning(value={self.value:.4g}, stop_reason={self.stop_reason.name}, "
             f"n_evaluations={self.n_evaluations})"
         )
 
