@@ -98,6 +98,10 @@ CLEAR = {
 }
 if hasattr(np.dtypes, "StringDType"):  # from NumPy 2
     CLEAR["numpy's text"] = np.where(UP, "up", "down").astype(np.dtypes.StringDType())
+TYPED = {
+    name: pd.Series(UP.astype(int)).astype(name)
+    for name in ("boolean", "Int64", "Int8", "category", "Sparse[int]")
+}
 UNCLEAR = {
     "Decimal": [Decimal(int(up)) for up in UP],
     "date": [DAYS[int(up)].date() for up in UP],
@@ -109,9 +113,10 @@ UNCLEAR = {
 
 @pytest.mark.parametrize("Model", CLASSIFIERS.values(), ids=CLASSIFIERS)
 def test_labels_in_objects(Model):
-    for labels in CLEAR.values():
+    for labels in [*CLEAR.values(), *TYPED.values()]:
         plain = np.array(np.asarray(labels).tolist())
         model, expected = (Model().set_params(random_state=0).fit(X, y) for y in (labels, plain))
+        assert model.classes_.dtype.kind in (expected.classes_.dtype.kind, "O")
         assert model.classes_.tolist() == expected.classes_.tolist()
         assert_array_equal(model.predict(X), expected.predict(X))
     for kind, labels in UNCLEAR.items():

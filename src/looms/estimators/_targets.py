@@ -74,7 +74,9 @@ def _plain_labels(y: Any) -> Any:
     if isinstance(y, list | tuple) and values.dtype.kind == "f":
         values = np.asarray(y, dtype=object)  # whole numbers of which floats lose some
     if values.dtype != object or values.ndim > 1:
-        return y
+        dtype = getattr(y, "dtype", None)
+        nullable = hasattr(dtype, "na_value") and not hasattr(dtype, "categories")
+        return y.astype(values.dtype) if nullable else y  # which would become floats
     labels = values.tolist()
     if all(isinstance(label, str) for label in labels):
         return y

@@ -23,7 +23,8 @@ class Features(NamedTuple):
     sources : the column of the table that each feature was made from; the feature itself if no
         table is known.
     named : True if the names are more than numbers.
-    places : names of the columns in the order of the table, those that the model does not use, too.
+    n_columns : number of columns of the table, with those that the model does not use.
+    places : their names in its order; none of a sparse matrix, whose columns are numbered.
     gaps : place of the feature that marks the gaps of a column, by column.
     preprocessor : of the columns, if it alone made the features of a table that is not sparse.
     prepared : True if other steps made the features.
@@ -32,6 +33,7 @@ class Features(NamedTuple):
     names: list[str]
     sources: list[str]
     named: bool
+    n_columns: int
     places: list[str]
     gaps: dict[str, int]
     preprocessor: TablePreprocessor | None = None
@@ -47,15 +49,16 @@ class Features(NamedTuple):
 
     def column(self, given: Any) -> str:
         """Name of a column by its name, or its place in the table; ValueError if there is none."""
-        if isinstance(given, int | np.integer) and not isinstance(given, bool):
-            if not 0 <= given < len(self.places):
-                raise ValueError(f"column must be 0 to {len(self.places) - 1}, got {given}.")
-            given = self.places[int(given)]
+        by_place = isinstance(given, int | np.integer) and not isinstance(given, bool)
+        if by_place:
+            if not 0 <= given < self.n_columns:
+                raise ValueError(f"column must be 0 to {self.n_columns - 1}, got {given}.")
+            given = self.places[int(given)] if self.places else _column(given)
         if not isinstance(given, str):
             raise ValueError(
                 f"One column is shown at a time, by its name or its place from 0; got {given!r}."
             )
-        if given in self.places and given not in self.sources:
+        if (by_place or given in self.places) and given not in self.sources:
             raise ValueError(f"The model does not use column {given!r}.")
         made = ", which steps before the model made: columns of the table cannot be named"
         check_known(given, "column", self.columns, made * self.prepared)
@@ -80,7 +83,7 @@ def features_of(before: Pipeline, model: Any) -> Features:
         given, names, numbered = None, _numbered(n), _numbered(n)
     names = [str(name) for name in names]
     named = given is not None or not set(names) <= set(numbered)
-    return Features(names, names, named, names, {}, prepared=bool(steps))
+    return Features(names, names, named, len(names), names, {}, prepared=bool(steps))
 
 
 def _numbered(n: int) -> list[str]:
@@ -97,11 +100,14 @@ def _flattened(steps: Pipeline) -> Iterator[Any]:
 
 def _table_features(preprocessor: TablePreprocessor) -> Features:
     names, sources = map(list, zip(*features_made(preprocessor), strict=True))
-    named = hasattr(preprocessor, "feature_names_in_")
+    named, n_columns = hasattr(preprocessor, "feature_names_in_"), preprocessor.n_features_in_
     if not preprocessor.kinds_:  # of a sparse matrix
-        names = sources = [f"column {name.removeprefix('x')}" for name in names]
-        columns = [f"column {k}" for k in range(preprocessor.n_features_in_)]
-        return Features(names, sources, named, columns, {}, prepared=True)
-    called = getattr(preprocessor, "feature_names_in_", None)
-    columns = list(places_of(called, preprocessor.n_features_in_))
-    return Features(names, sources, named, columns, places_of_gaps(preprocessor), preprocessor)
+        names = sources = [_column(name.removeprefix("x")) for name in names]
+        return Features(names, sources, named, n_columns, [], {}, prepared=True)
+    places = list(places_of(getattr(preprocessor, "feature_names_in_", None), n_columns))
+    gaps = places_of_gaps(preprocessor)
+    return Features(names, sources, named, n_columns, places, gaps, preprocessor)
+
+
+def _column(number: Any) -> str:
+    return f"column {number}"
