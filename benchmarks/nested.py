@@ -2,7 +2,7 @@
 
 Against refits on a small problem: every candidate is refitted without two folds, and without
 three for the pairs, the choice is made on these refits, and the outputs of the machine chosen are
-beside those of `Rounds`. Its time is beside the plain grid: the criterion of the same
+beside those of `InnerFolds`. Its time is beside the plain grid: the criterion of the same
 candidates on all rows, one factorization each.
 
 Claim checked: the same outputs to 1e-8. The aim is at most 5 × the plain grid at n = 500 with 60
@@ -22,7 +22,7 @@ from _report import seconds, write_table
 
 from looms.fitted._outcome import Classes
 from looms.lssvm.refit import refit_loo
-from looms.selection._nested import Rounds
+from looms.selection._nested import InnerFolds
 from looms.selection._objective import Objective
 from looms.units import Units
 
@@ -43,13 +43,13 @@ def candidates_of(n: int, held_out: str, number: int) -> Candidates:
     return [(objective, objective.theta0 + shift) for shift in product(widths, ridges)]
 
 
-def chosen_from(candidates: Candidates) -> Rounds:
+def chosen_from(candidates: Candidates) -> InnerFolds:
     """The choice among the candidates in every round."""
     objective, _ = candidates[0]
-    rounds = Rounds(objective.y, objective.units, Classes(np.arange(2)))
+    choice = InnerFolds(objective.y, objective.units, Classes(np.arange(2)))
     for candidate in candidates:
-        rounds.evaluate(*candidate)
-    return rounds
+        choice.evaluate(*candidate)
+    return choice
 
 
 def refitted_outputs(
@@ -70,7 +70,7 @@ def refitted_outputs(
     return refit_loo(K[np.ix_(rows, rows)], objective.y[rows], mu, folds=out).outputs[len(rest) :]
 
 
-def largest_difference(candidates: Candidates, choice: Rounds) -> float:
+def largest_difference(candidates: Candidates, choice: InnerFolds) -> float:
     """Of outputs without each fold, and without two, from those by refits."""
     (number,) = choice.units.number
     differences = []

@@ -23,7 +23,7 @@ from looms.criteria._error_rates import balanced_error_rate
 from looms.fitted._outcome import Classes
 from looms.selection._decisions import Decided, Decisions, Rule
 from looms.selection._fold_pairs import fold_pairs, pair_auc
-from looms.selection._nested import Rounds
+from looms.selection._nested import InnerFolds
 from looms.selection._objective import Objective
 
 N_FEATURES = 5
@@ -70,7 +70,7 @@ def of_machine(objective: Objective, theta: np.ndarray) -> tuple[float, ...]:
     return figures(y, machine.loo.outputs[:, 0], pairs, outputs)
 
 
-def of_choice(objective: Objective, choice: Rounds) -> tuple[float, ...]:
+def of_choice(objective: Objective, choice: InnerFolds) -> tuple[float, ...]:
     """Figures with the choice repeated without the rows that they are about."""
     n = objective.n_samples
     pairs = [(i, j) for i, j in choice.left_out[n:]]
@@ -83,10 +83,10 @@ def of_draw(n: int, share: float, seed: int) -> list[tuple[float, ...]]:
     """Figures of each ridge, of the machine chosen, and nested."""
     objective = Objective(*noise(n, share, seed), kernel="rbf", criterion="press")
     given = [of_machine(objective, point(objective, 0.0, ridge)) for ridge in RIDGES]
-    rounds = Rounds(objective.y, objective.units, Classes(np.arange(2)))
-    points = [rounds.evaluate(objective, point(objective, *place)) for place in GRID]
+    choice = InnerFolds(objective.y, objective.units, Classes(np.arange(2)))
+    points = [choice.evaluate(objective, point(objective, *place)) for place in GRID]
     tuned = of_machine(objective, min(points, key=lambda one: one.value).theta)
-    return [*given, tuned, of_choice(objective, rounds)]
+    return [*given, tuned, of_choice(objective, choice)]
 
 
 def main() -> None:

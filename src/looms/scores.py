@@ -206,12 +206,12 @@ def held_out_decisions(
     in_pairs = np.zeros(len(Y), dtype=bool)
     for S in rows_of_pairs:
         in_pairs[S] = True
-    rounds = list(zip(rows_of_pairs, pair_outputs, strict=True))
+    held_out = list(zip(rows_of_pairs, pair_outputs, strict=True))
     for f in outputs:
         alone = np.flatnonzero(np.isfinite(f[:, 0]) & ~in_pairs)
-        rounds.append((alone, f[alone]))
-    rows = np.concatenate([S for S, _ in rounds])
-    f = np.concatenate([values for _, values in rounds]).reshape(len(rows), *shape[1:])
+        held_out.append((alone, f[alone]))
+    rows = np.concatenate([S for S, _ in held_out])
+    f = np.concatenate([values for _, values in held_out]).reshape(len(rows), *shape[1:])
     decisions = outcome.decisions([outcome.decided(rows, f, rule)], Y.reshape(shape))
     areas = []
     for r, tested in units.passes:

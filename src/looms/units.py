@@ -1,7 +1,7 @@
 """Units: the rows that are held out together, in one repetition or several.
 
 A unit is a row, a group, a fold of a cross-validation, or a window of time with the gap around it.
-Everything that holds rows out takes a `Units`; nothing else reads ``cv`` or ``groups``.
+Everything that holds rows out takes a `Units`.
 """
 
 from __future__ import annotations

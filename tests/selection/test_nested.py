@@ -18,7 +18,7 @@ from looms.lssvm.refit import refit_loo
 from looms.optimize._search import Point
 from looms.selection import _nested, _objective, _scan
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._nested import Rounds
+from looms.selection._nested import InnerFolds
 from looms.selection._objective import Objective, objective_of
 from looms.selection._scan import scan
 from looms.units import Units
@@ -64,7 +64,7 @@ def test_it_is_the_choice_made_anew_without_each_fold(
     candidates = list(candidates_of(KERNELS[kernels], y, criterion, options))
     objective = candidates[0][0]
     units = objective.units
-    choice = Rounds(y, units, Classes(np.arange(2)))
+    choice = InnerFolds(y, units, Classes(np.arange(2)))
     values = [choice.evaluate(*candidate).value for candidate in candidates]
     points = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
     assert_allclose(values, [point.value for point in points], rtol=1e-10)
@@ -107,11 +107,11 @@ def test_it_is_the_choice_made_anew_without_each_fold(
 def test_candidates_that_cannot_be_evaluated_are_not_chosen():
     K = X @ X.T - 3.0 * np.eye(N)
     objective = Objective(K, LABELS, kernel="precomputed")
-    choice = Rounds(LABELS, objective.units, Classes(np.arange(2)))
+    choice = InnerFolds(LABELS, objective.units, Classes(np.arange(2)))
     values = [choice.evaluate(objective, np.array([m])).value for m in (-20.0, 3.0, 5.0)]
     assert_array_equal(np.isfinite(values), [False, True, True])
     assert (choice.chosen > 0).all()
-    choice = Rounds(LABELS, objective.units, Classes(np.arange(2)))
+    choice = InnerFolds(LABELS, objective.units, Classes(np.arange(2)))
     choice.evaluate(objective, np.array([-20.0]))
     with pytest.raises(ValueError, match="No candidate"):
         choice.nested(np.ones(N), lambda *_: HeldOutLoss(0.0))
@@ -127,8 +127,8 @@ def test_candidates_that_cannot_be_evaluated_are_not_chosen():
         (Units.rows(N), True),
     ],
 )
-def test_rounds_take_units_in_which_every_row_is_once(units, takes):
-    assert Rounds.can_take(units) is takes
+def test_inner_folds_take_units_in_which_every_row_is_once(units, takes):
+    assert InnerFolds.can_take(units) is takes
 
 
 def _on(thetas):
@@ -155,7 +155,7 @@ def test_a_scan_takes_the_least_of_all_points(kernels, cv, monkeypatch):
         best = min(theirs, key=lambda point: point.value)
         assert_allclose(fit.held_out, best.model.held_out, rtol=1e-9)
         if cv != "5x2":
-            others = Rounds(LABELS, objective.units, Classes(np.arange(2))).scan(objective)
+            others = InnerFolds(LABELS, objective.units, Classes(np.arange(2))).scan(objective)
             least = min(others, key=lambda point: point.value)
             assert least.value == pytest.approx(tuning.value, rel=1e-9)
             assert_allclose(least.model.held_out, fit.held_out, rtol=1e-9)

@@ -69,7 +69,7 @@ class SavedModel:
     steps : name and transformer of each step that prepares the rows.
     last : what is at their end.
     table : first step, if it reads the columns of a table; None otherwise.
-    unlike : counts of predicted rows unlike those of the fit; None without such a step.
+    unseen : counts of values that no row of the fit has; None without such a step.
     known : training rows as they were prepared; None if the model does not hold them.
     classes : labels as they are written; empty for a regression.
     decimal : decimal mark of new rows, if it is not that of the fit.
@@ -82,7 +82,7 @@ class SavedModel:
         self.steps, self.last = parts_of(model)
         first = self.steps[0][1] if self.steps else None
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
-        self.unlike = None if self.table is None else UnseenValues(self.table)
+        self.unseen = None if self.table is None else UnseenValues(self.table)
         self.known: Any = getattr(self.last, "X_fit_", None)
         self.classes = written_labels(getattr(self.last, "classes_", np.empty(0)))
         self.is_classifier = metadata["task"] == "classification"
@@ -110,12 +110,12 @@ class SavedModel:
         return self.last._prepared_model()
 
     def tell_remarks(self, prefix: str = "") -> None:
-        """Notes on the rows that were predicted, where they are unlike those of the fit.
+        """Notes on the rows that were predicted, where they have values that no row of the fit has.
 
         What holds for all rows is a warning.
         """
-        for remark in () if self.unlike is None else self.unlike.notes():
-            serious = remark.startswith(IN_ALL) or (self.unlike and remark == self.unlike.mark_note)
+        for remark in () if self.unseen is None else self.unseen.notes():
+            serious = remark.startswith(IN_ALL) or (self.unseen and remark == self.unseen.mark_note)
             (warning if serious else note)(f"{prefix}{remark}")
 
 
@@ -325,8 +325,8 @@ class Predictions:
         with refused(REFUSED, (ValueError, TypeError)):
             self.saved, self.rows = saved, fitting(saved, X)
             self.matrix = self.rows
-            if saved.unlike is not None:
-                self.matrix, steps = saved.unlike.add(self.rows), steps[1:]
+            if saved.unseen is not None:
+                self.matrix, steps = saved.unseen.add(self.rows), steps[1:]
             for _, step in steps:
                 self.matrix = step.transform(self.matrix)
             self.predicted: AnyArray = model.predict(self.matrix)

@@ -67,7 +67,7 @@ from looms.tables._target import target_of
 
 #: Beginning of a page of `looms.report`.
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
-#: Number of rows up to which refits of order n take about a second; `KernelModel._cost_of_refit`.
+#: Number of rows up to which refits of order n take about a second; `Fitted.cost_of_refit`.
 _CHEAP = 2000
 
 

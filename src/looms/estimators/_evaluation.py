@@ -18,14 +18,14 @@ from looms.fitted._fitted import Fitted
 from looms.fitted._rows import OUTER_FOLDS, OUTER_FOLDS_OF_SEVERAL, Rows
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
-from looms.selection._nested import Nested, Rounds
+from looms.selection._nested import InnerFolds, Nested
 from looms.tables import TablePreprocessor
 from looms.units import Units
 
 #: Time of a fit without a fold of an evaluation, relative to that to all rows: 0.2 to 0.6.
 _TIME_OF_SEVERAL = 0.4
 #: Times of a grid that its choices without every row take.
-_ROUNDS = 4.0
+_GRID_AGAIN = 4.0
 
 
 def chosen_anew(estimator: Any) -> Nested:
@@ -61,7 +61,7 @@ def chosen_anew(estimator: Any) -> Nested:
         )
     rows = replace(fitted.rows, X=fitted.table if of_tables else fitted.X)
     if not of_tables and _repeats_in_closed_form(recipe, fitted):
-        return _chosen_in_rounds(recipe, fitted, rows)
+        return _chosen_from_grid(recipe, fitted, rows)
     if isinstance(fitted.columns, TablePreprocessor):  # cells decide on it one by one
         kinds = fitted.columns.kinds_
         recipe = clone(recipe).set_params(preprocess=clone(fitted.columns).set_params(kinds=kinds))
@@ -104,21 +104,21 @@ def _repeats_in_closed_form(recipe: Any, fitted: Fitted) -> bool:
     kernels, leading = recipe._kernel_candidates, fitted.leading
     only = len(kernels) == len(recipe._candidates) and compares_grids(kernels)
     whole = leading is not None and leading.landmarks is None
-    return only and whole and Rounds.can_take(fitted.units_of_fit)
+    return only and whole and InnerFolds.can_take(fitted.units_of_fit)
 
 
-def _chosen_in_rounds(recipe: Any, fitted: Fitted, rows: Rows) -> Nested:
+def _chosen_from_grid(recipe: Any, fitted: Fitted, rows: Rows) -> Nested:
     """Choices among the points of a grid without every unit, from one factorization each."""
     units = fitted.units_of_fit
     X, y = training_rows(rows.X, rows.train, fitted.pairwise), rows.own(rows.targets)
     check_memory(len(rows.train), GRID)
-    warn_of_time(_ROUNDS * fitted.seconds, n_jobs=1)
-    rounds = Rounds(y, units, rows.outcome)
+    warn_of_time(_GRID_AGAIN * fitted.seconds, n_jobs=1)
+    choice = InnerFolds(y, units, rows.outcome)
     for one in recipe._candidates_for(X):
         problem = problem_of(one, rows, X, units, recipe.fit_intercept)
         assert isinstance(problem.candidate, LeastSquares)  # which alone has grids
-        rounds.scan(problem.candidate.objective(problem))
-    return rounds.nested(rows.own(rows.weight), rows.loss)
+        choice.scan(problem.candidate.objective(problem))
+    return choice.nested(rows.own(rows.weight), rows.loss)
 
 
 def evaluation_folds(cv: Any, fitted: Fitted, rows: Rows) -> tuple[Units, Rows]:

@@ -120,8 +120,8 @@ class OrderedDecisions(Decisions):
 
     Attributes
     ----------
-    shares : (n, n_classes) share of the rounds that predict each class.
-    ranked : (n,) mean over rounds of the ranked probability score, or None.
+    shares : (n, n_classes) share of the decisions that predict each class.
+    ranked : (n,) mean of the ranked probability score, or None.
     """
 
     shares: Array
@@ -261,13 +261,13 @@ class OrderedClasses(Outcome):
         near = self.decision(outputs, rule) >= -tie_width(outputs, self._tie(rule.tie))[:, None]
         return Decided(rows, outputs, near / near.sum(axis=1, keepdims=True), p)
 
-    def decisions(self, rounds: Sequence[Decided], targets: Array) -> OrderedDecisions:
-        made = Decisions.of(rounds, self.codes(targets))
-        rows, n = np.concatenate([one.rows for one in rounds]), len(targets)
-        shares = means(rows, np.concatenate([one.shares for one in rounds]), n)
+    def decisions(self, decided: Sequence[Decided], targets: Array) -> OrderedDecisions:
+        made = Decisions.of(decided, self.codes(targets))
+        rows, n = np.concatenate([one.rows for one in decided]), len(targets)
+        shares = means(rows, np.concatenate([one.shares for one in decided]), n)
         ranked = None
         if made.probabilities is not None:
-            known = (one.probabilities for one in rounds if one.probabilities is not None)
+            known = (one.probabilities for one in decided if one.probabilities is not None)
             up_to = np.cumsum(np.concatenate([*known])[:, self.in_order], axis=1)
             excess = up_to - (targets[rows, None] <= np.arange(len(self.ranks)))
             ranked = means(rows, (excess**2).sum(axis=1), n)

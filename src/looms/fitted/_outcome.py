@@ -184,9 +184,9 @@ class Outcome(ABC):
         """Classes and probabilities of the outputs of rows that were held out."""
         raise NotImplementedError("These targets have no classes.")
 
-    def decisions(self, rounds: Sequence[Decided], targets: Array) -> Decisions:
-        """Decisions on every row, from rounds in which each is held out at least once."""
-        return Decisions.of(rounds, self.codes(targets))
+    def decisions(self, decided: Sequence[Decided], targets: Array) -> Decisions:
+        """Decisions on every row, each of which is decided at least once."""
+        return Decisions.of(decided, self.codes(targets))
 
     def pairs(self, Y: Array, number: AnyArray) -> list[tuple[int, int]]:
         """Pairs of folds that are held out together; none if no area compares them."""

@@ -119,7 +119,7 @@ def cautions(estimator: Any) -> list[Caution]:
 def cautions_of_fit(model: Reported, remarks: Iterable[Caution]) -> list[Caution]:
     """`cautions` about a model with these `remarks_on_fit`."""
     certificate = getattr(model.whole, "certificate_", None)
-    return _ordered([*remarks, *_rounding(model, certificate)])
+    return _ordered([*remarks, *_rounding(certificate)])
 
 
 def cautions_of_report(facts: Facts) -> list[Caution]:
@@ -130,7 +130,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
     return _ordered(
         [
             *remarks,
-            *_rounding(model, facts.certified),
+            *_rounding(facts.certified),
             *optimism(model, assessment),
             *([] if assessment is None else other_estimator(facts.estimator, model, assessment)),
             *close_candidates(model),
@@ -450,7 +450,7 @@ def _sizes(model: Reported) -> Iterator[Caution]:
         )
 
 
-def _rounding(model: Reported, certificate: Certificate | None) -> Iterator[Caution]:
+def _rounding(certificate: Certificate | None) -> Iterator[Caution]:
     if certificate is None:
         return
     titles = {

@@ -1,8 +1,8 @@
 """Choices made anew without the rows that they are scored on, and the predictions of these rows.
 
-The residuals of rows with two units left out are the inner held-out residuals of the outer round
-that leaves one of the units out. So candidates that were fixed beforehand can be chosen anew in
-every round, from one factorization each. Whatever is not fixed beforehand is tuned anew by refits.
+The residuals of rows with two units left out are the inner held-out residuals of the outer fold
+that is one of the units. So candidates that were fixed beforehand can be chosen anew without
+each fold, from one factorization each. Whatever is not fixed beforehand is tuned anew by refits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from looms.units import Batch, Units, of_one_size
 #: Threshold and calibrator by held-out outputs of some rows.
 RuleOf: TypeAlias = Callable[[Array, AnyArray], HeldOutLoss]
 
-_NUMBERS = 1 << 17  # in the outputs of some rounds, as many as stay near the processor
+_NUMBERS = 1 << 17  # in the outputs of some folds, as many as stay near the processor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +44,8 @@ class Nested:
     held_out : output of each row by the model that was selected without its fold; of a transformed
         target, its prediction.
     decisions : classes and probabilities by the threshold and the calibrator that were set without
-        the row; None for numbers. Each round of a grid also holds out a row of another class, if
-        there are enough folds.
+        the row; None for numbers. A grid also holds out a fold of another class, if there are
+        enough.
     auc : area under the ROC curve over pairs of rows that one model was neither tuned nor trained
         on, and what each row adds to it. A grid compares rows of two held-out folds; models that
         were tuned anew compare rows of one fold. None if the outcome has none.
@@ -98,11 +98,11 @@ class Nested:
         """
         decisions = auc = None
         if rules is not None:
-            rounds = [
+            decided = [
                 outcome.decided(out, held_out.outputs[out], rule)
                 for out, rule in zip(units.tested_by, rules, strict=True)
             ]
-            decisions = outcome.decisions(rounds, held_out.y)
+            decisions = outcome.decisions(decided, held_out.y)
             Y, f, weight = (targets_as_columns(each) for each in held_out)
             tested, together = units.tested_by, units.scored_together
             auc = outcome.area(Y, f, tested, [], [], weight[:, 0], tie, together)
@@ -126,10 +126,10 @@ class Nested:
         return isinstance(self.models[0], KernelMember)
 
 
-class Rounds:
+class InnerFolds:
     """Selection among fixed candidates on the rows outside some units: every unit, and pairs.
 
-    A candidate competes in all rounds when it is evaluated, and the next may follow.
+    A candidate competes everywhere when it is evaluated, and the next may follow.
 
     Parameters
     ----------
@@ -140,18 +140,18 @@ class Rounds:
 
     Attributes
     ----------
-    left_out : numbers of the units that are held out in each round: every unit, then the pairs.
+    left_out : numbers of the units that are held out together: every unit, then the pairs.
     settings : candidates so far.
-    chosen : (n_rounds,) candidate of the least criterion on the rows outside the round, the first
-        of equal ones; -1 if none could be evaluated.
-    outputs : (n_rounds, n, t) by that candidate: of rows outside, held out as well; of the units
+    chosen : (n_folds,) candidate of the least criterion on the rows outside, the first of equal
+        ones; -1 if none could be evaluated.
+    outputs : (n_folds, n, t) by that candidate: of rows outside, held out as well; of the units
         left out, by the model that is trained without them.
-    ties : (n_rounds,) of that candidate, as of `looms.lssvm.fit.Fit`.
+    ties : (n_folds,) of that candidate, as of `looms.lssvm.fit.Fit`.
 
     Notes
     -----
     n³ flops for a candidate, of few features n² p, and O(n² (s + t)) for units of s rows; n t
-    numbers are kept for each round, of which single rows have three each.
+    numbers are kept for each unit and pair, of which single rows have three each.
 
     Examples
     --------
@@ -160,10 +160,10 @@ class Rounds:
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(40, 3)), rng.normal(size=40)      # nothing to be learned
     >>> objective = Objective(X, y)
-    >>> rounds = Rounds(y, objective.units, Numbers())
+    >>> choice = InnerFolds(y, objective.units, Numbers())
     >>> thetas = [objective.theta0 + [0.0, shift] for shift in range(-6, 8)]
-    >>> points = [rounds.evaluate(objective, theta) for theta in thetas]
-    >>> held_out = rounds.outputs[range(40), range(40), 0]
+    >>> points = [choice.evaluate(objective, theta) for theta in thetas]
+    >>> held_out = choice.outputs[range(40), range(40), 0]
     >>> bool(np.mean((y - held_out) ** 2) > min(point.value for point in points))
     True
     """
@@ -191,7 +191,7 @@ class Rounds:
         return [self.evaluate(objective, theta) for theta in grid_points(objective)]
 
     def evaluate(self, objective: HeldOutCriterion, theta: Array) -> Point:
-        """Criterion of a candidate, which competes in all rounds; infinite if it cannot in some.
+        """Criterion of a candidate, which competes everywhere; infinite if it cannot.
 
         Objectives differ in their kernels only.
         """
@@ -205,16 +205,16 @@ class Rounds:
                 better = list(self._better(objective, projection)) if finite else []
         except NotPositiveDefiniteError:
             return Point(theta, np.inf, np.inf)
-        for rounds, inner, f in better:
-            self._least[rounds], self.chosen[rounds] = inner, len(self.settings) - 1
-            self.ties[rounds] = tie_of(self.y, projection.size, projection.alpha)
-            self.outputs[rounds] = f
+        for folds, inner, f in better:
+            self._least[folds], self.chosen[folds] = inner, len(self.settings) - 1
+            self.ties[folds] = tie_of(self.y, projection.size, projection.alpha)
+            self.outputs[folds] = f
         return point
 
     def _better(
         self, objective: HeldOutCriterion, projection: Projection
     ) -> Iterator[tuple[AnyArray, Array, Array]]:
-        """Rounds in which a candidate has the least criterion so far, with that and its outputs."""
+        """Folds in which a candidate has the least criterion so far, with that and its outputs."""
         Y, none = projection.y, np.empty(0, dtype=np.intp)
         for part, rows in of_one_size(self._rows, max(1, _NUMBERS // len(Y))):
             f = projection.of_rows(Batch(part, none, rows), self.units, inner=self.units)
@@ -234,7 +234,7 @@ class Rounds:
         Raises
         ------
         ValueError
-            If in some round no candidate could be evaluated.
+            If no candidate could be evaluated without some unit or pair.
         """
         if (self.chosen < 0).any():
             raise ValueError(
@@ -250,8 +250,8 @@ class Rounds:
             in_pairs = {g for pair in self.left_out[first:] for g in pair}
             pairs = range(first, len(self.left_out))
             alone = (g for g in range(first) if g not in in_pairs)
-            rounds = [self._decided(k, rule_of) for k in [*pairs, *alone]]
-            decisions = self.outcome.decisions(rounds, self.y)
+            decided = [self._decided(k, rule_of) for k in [*pairs, *alone]]
+            decisions = self.outcome.decisions(decided, self.y)
             auc = self.outcome.area(
                 targets_as_columns(self.y),
                 outputs,
@@ -267,7 +267,7 @@ class Rounds:
         return Nested(self.units, held_out, decisions, auc, models, model, tie=tie)
 
     def _decided(self, k: int, rule_of: RuleOf) -> Decided:
-        """Decisions of a round on the rows that it leaves out."""
+        """Decisions on a unit or a pair."""
         out, rest = self._rows[k], np.flatnonzero(self._outside[k])
         f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
         loss = rule_of(self.outcome.tied(f[rest], tie), rest)
