@@ -71,6 +71,10 @@ def test_prediction_takes_no_notice_of_the_groups(looms, fit, visits):
     pd.read_csv(visits).drop(columns="patient").to_csv("new.csv", index=False)
     assert looms("predict", "m.skops", "new.csv").stdout == result.stdout
     assert "column" not in looms("score", "m.skops", visits).stderr
+    assert "each row counts as one draw" in looms("score", "m.skops", "new.csv").stderr
+    load_model("m.skops").model.save("without_names.skops")
+    result = looms("score", "without_names.skops", visits)
+    assert "each row counts as one draw" in result.stderr
 
 
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning", "ignore::looms.OneClassWarning")

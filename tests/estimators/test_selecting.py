@@ -169,7 +169,7 @@ class TestCandidates:
         assert (table["n_evaluations"] > 0).all()
         assert (table["n_failures"] == 0).all()
         assert (table["seconds"] > 0).all()
-        assert {type(o) for o in table["outcome"]} == {StopReason}
+        assert {type(o) for o in table["stop_reason"]} == {StopReason}
         results = pd.DataFrame(model.cv_results_)
         assert list(results["kernel"]) == ["linear", "linear", "rbf", "rbf"]
         assert list(results["param_mu"]) == list(table["mu"])

@@ -14,9 +14,11 @@ from sklearn.model_selection import cross_val_score
 from typer.testing import CliRunner
 
 from looms import KernelClassifier, Search, TabularClassifier, assess, load
+from looms.assessment._experiment import Experiment
 from looms.blocks import ArrayBlocks
 from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid
 from looms.cli._app import app
+from looms.diagnostics import case_deletion
 from looms.fitted._ordered import CumulativeSigmoid, OrderedClasses, fit_cumulative_sigmoid
 from looms.fitted._outcome import Classes
 from looms.held_out import HeldOut
@@ -309,6 +311,14 @@ def test_files_and_the_command_line_keep_the_order(tmp_path):
     new, ranks, labels = drawn(40, 6)
     rows = pd.DataFrame(new, columns=["a", "b", "c"])
     rows.assign(grade=labels.astype(str)).to_csv(tmp_path / "new.csv", index=False)
+    table.assign(grade=Y.astype(str)).to_csv(tmp_path / "t.csv", index=False)
+    fit = ["fit", f"{tmp_path}/t.csv", "-t", "grade", "-c", "linear,rbf", "--no-evaluate"]
+    fit += ["-o", f"{tmp_path}/c.skops", "--report", f"{tmp_path}/c.html"]
+    assert CliRunner().invoke(app, [*fit, "--order", ",".join(NAMES)]).exit_code == 0
+    assert_array_equal(load(tmp_path / "c.skops").predict_proba(table), model.predict_proba(table))
+    assert "baseline, the median class" in (tmp_path / "c.html").read_text(encoding="utf-8")
+    wrong = CliRunner().invoke(app, [*fit, "--order", ",".join(NAMES[1:])])
+    assert "which is not in the order" in wrong.stderr
     predict = ["predict", f"{tmp_path}/m.skops", f"{tmp_path}/new.csv", "-o", f"{tmp_path}/p.csv"]
     assert CliRunner().invoke(app, predict).exit_code == 0
     written = pd.read_csv(tmp_path / "p.csv")
@@ -323,9 +333,33 @@ def test_files_and_the_command_line_keep_the_order(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_assessment_has_the_cuts():
-    result = assess(clone(GIVEN), X, Y, n_splits=3)
-    assert "threshold[low|medium]" in result.splits[0].chosen
+@pytest.mark.parametrize("form", [pd.Series, pd.Categorical])
+def test_an_assessment_scores_ranks(form):
+    """Also of others, which know no order."""
+    y, names = form(Y), ["accuracy", "mean_rank_error", "quadratic_kappa", "ranked_probability"]
+    assert set(assess(clone(GIVEN), X, y, n_splits=2).scores) == {*names[:2], "log_loss"}
+    for estimator in (clone(GIVEN), LogisticRegression()):
+        options = {"scoring": [*names, "log_loss"], "random_state": 0}
+        experiment = Experiment.of(estimator, X, y, 2, **options)
+        split = experiment.splits[0]
+        rest, out = experiment.rows(split)
+        model = clone(estimator).fit(X[rest], Y[rest])
+        p = in_order(model.predict_proba(X[out]), model)
+        expected = scores_of(RANKS[out], ranks_of(model.predict(X[out])), p)
+        assert experiment.run(split, None).scores == pytest.approx(expected)
+    assert "threshold[low|medium]" in assess(clone(GIVEN), X, y, n_splits=2).splits[0].chosen
+    with pytest.raises(ValueError, match="the classes have no order"):
+        assess(clone(GIVEN), X, Y.astype(str), n_splits=3, scoring="mean_rank_error")
+
+
+def test_a_margin_is_the_distance_to_the_cuts():
+    """The class of a row is right if the margin is positive; a rank farther is worse."""
+    model = clone(GIVEN).fit(X, Y)
+    found, outputs = case_deletion(model), model.loo_.outputs
+    cuts = np.concatenate([[-np.inf], model.threshold_, [np.inf]])
+    inside = np.minimum(outputs - cuts[RANKS], cuts[RANKS + 1] - outputs)
+    assert_allclose(found.margin, inside)
+    assert_array_equal(found.predicted == found.label, found.margin >= 0)
 
 
 @pytest.mark.parametrize(

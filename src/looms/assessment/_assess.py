@@ -71,11 +71,12 @@ def assess(
     scoring : str, callable, list of these or dict, default=None
         Names of scores, callables ``(estimator, X, y)``, or a dict of these by name. Names are
         those of scikit-learn's scorers, for which greater is better, and those of ``evaluate``, of
-        which "rmse", "mae" and "log_loss" are better when smaller; "roc_auc" of several classes is
-        a mean over them, each against the rest. Callables tell their direction by an attribute
-        ``smaller_is_better``, True or False; otherwise optimism is reported unsigned. The default
-        is "rmse" and "r2" for regressors, "balanced_accuracy" and "roc_auc" for two classes, and
-        "balanced_accuracy" and "accuracy" for more classes or without a decision function and
+        which losses and errors, such as "rmse" and "log_loss", are better when smaller; "roc_auc"
+        of several classes is a mean over them, each against the rest. Callables tell their
+        direction by an attribute ``smaller_is_better``, True or False; otherwise optimism is
+        reported unsigned. The default is "rmse" and "r2" for regressors, "balanced_accuracy" and
+        "roc_auc" for two classes, "mean_rank_error" and "accuracy" for ordered ones, and
+        "balanced_accuracy" and "accuracy" for others or without a decision function and
         probabilities; with probabilities also "log_loss", but not for "bootstrap", nor for more
         than two classes with groups or "forward", where training parts may lack a class.
     store : path, default=None

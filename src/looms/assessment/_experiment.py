@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
 from looms._checks import check_estimator, check_known, readable_table, squeeze_column, take_rows
+from looms._optional import require
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
@@ -43,7 +44,7 @@ from looms.estimators import DuplicatesWarning
 from looms.estimators._fit_routing import fit_arguments, fit_takes_weights, route
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._metrics import Scorer, scorers_of
-from looms.estimators._targets import check_labels, check_numbers, plain_targets
+from looms.estimators._targets import check_labels, check_numbers, order_of, plain_targets
 from looms.estimators._warnings import level_of_user
 from looms.folds import group_numbers, joined_groups
 
@@ -108,6 +109,8 @@ class Experiment:
         check_consistent_length(X, y)
         if is_regressor(estimator):
             check_numbers(y, "a classifier")
+        if order_of(y) is not None and not hasattr(y, "iloc"):
+            y = require("pandas", "Ordered classes").Series(y)
         if not (hasattr(y, "iloc") or sparse.issparse(y)):  # as scikit-learn selects rows
             y = np.asarray(y)
         if is_regressor(estimator) and y.dtype == object:  # decimals

@@ -14,6 +14,7 @@ from sklearn.metrics import average_precision_score, check_scoring, roc_auc_scor
 
 from looms._typing import Array
 from looms.estimators._metrics import Scorer, is_scikit_learns, roc_auc, scorer_takes_weights
+from looms.estimators._targets import order_of
 
 S = TypeVar("S", bound=Scorer)
 
@@ -43,7 +44,13 @@ _OF_ONE_CLASS = {
     "precision_score",
     "recall_score",
 }
-_AT_MOST_ONE = {"d2_absolute_error_score", "explained_variance_score", "r2_score"}
+_AT_MOST_ONE = {
+    "cohen_kappa_score",
+    "d2_absolute_error_score",
+    "explained_variance_score",
+    "quadratic_kappa",
+    "r2_score",
+}
 #: Name endings by which scikit-learn marks functions whose smaller values are better.
 _SMALLER_IS_BETTER = ("_error", "_loss", "_deviance")
 #: Arguments that turn a share into something else.
@@ -178,19 +185,21 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
 def default_scoring(estimator: Any, y: npt.ArrayLike, *, stratified: bool = True) -> list[str]:
     """Names of the scores of an assessment that asks for none.
 
-    They are "rmse" and "r2" for a regressor, "balanced_accuracy" and "roc_auc" for two classes, and
-    "balanced_accuracy" and "accuracy" for more classes or without a decision function and
-    probabilities; with probabilities also "log_loss", if splits are ``stratified`` or there are two
-    classes: without a class in the training part there is none.
+    They are "rmse" and "r2" for a regressor, "balanced_accuracy" and "roc_auc" for two classes,
+    "mean_rank_error" and "accuracy" for ordered ones, and "balanced_accuracy" and "accuracy" for
+    others or without a decision function and probabilities; with probabilities also "log_loss",
+    if splits are ``stratified`` or there are two classes: without a class in the training part
+    there is none.
     """
     if not is_classifier(estimator):
         return ["rmse", "r2"]
     likely = hasattr(estimator, "predict_proba")
     scored = hasattr(estimator, "decision_function") or likely
     sizes = np.unique(np.asarray(y), return_counts=True)[1]
-    two = len(sizes) == 2
+    two, ordered = len(sizes) == 2, len(sizes) > 2 and order_of(y) is not None
     trained = two or (stratified and min(sizes, default=0) > 1)
-    names = ["balanced_accuracy", "roc_auc" if two and scored else "accuracy"]
+    first = "mean_rank_error" if ordered else "balanced_accuracy"
+    names = [first, "roc_auc" if two and scored else "accuracy"]
     return [*names, *["log_loss"] * bool(likely and trained)]
 
 

@@ -449,6 +449,12 @@ def scored(
     if has["groups"]:
         labels = labels_of_groups(file, table.X, given["groups"])
         groups = group_numbers(labels, table.X.shape[0])
+    elif saved.last.fitted_.units_of_fit.grouped:
+        column = f"column {given['groups']!r} of " if given["groups"] else ""
+        note(
+            f"{prefix}no {column}groups as in the fit, so each row counts as one draw: standard "
+            "errors are too small if some belong together"
+        )
     with catch_messages():
         predictions = Predictions(saved, table.X)
     scores, baselines = predictions.scores(table.y, weight, groups)

@@ -21,7 +21,17 @@ OF_CANDIDATES = ("loss", "criterion", *OF_SEARCH, "prior", "n_landmarks")
 PANELS = {
     "Data": (
         *("target", "drop", "drop_missing_targets", "groups", "time", "gap", "duplicates"),
-        *("sample_weight", "task", "data", "format", "sep", "decimal", "encoding", "sheet"),
+        *(
+            "sample_weight",
+            "task",
+            "order",
+            "data",
+            "format",
+            "sep",
+            "decimal",
+            "encoding",
+            "sheet",
+        ),
         "max_bytes",
     ),
     "Model": (

@@ -29,7 +29,7 @@ class Bounds(NamedTuple):
 LETTERS = {"bootstrap", "candidates", "force", "jobs", "output", "quiet", "target"}
 OTHERS = {"output": ["--out"], "splits": ["-n"]}
 #: Options whose values may be listed with commas: names that have none.
-LISTS = {"candidates", "criterion", "metric", "target_transform"}
+LISTS = {"candidates", "criterion", "metric", "order", "target_transform"}
 #: Help of options of several commands.
 HELP = {
     "drop": "Column to leave out; may be repeated.",

@@ -39,7 +39,7 @@ from looms.tables._frames import Column
 from looms.tables._kinds import CATEGORIES, converted, read_column
 from looms.tables._preprocessor import matrix_of, remarks_in
 from looms.tables._remarks import CHANGED, sentence
-from looms.tables._target import Features, Target, Task, labels_of, target_of, text
+from looms.tables._target import Features, Target, labels_of, target_of, text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,12 @@ def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> R
 
 
 def understood(
-    path: Path, X: Features, y: Column | None, columns: Columns, task: Task, decimal: str | None
+    path: Path,
+    X: Features,
+    y: Column | None,
+    columns: Columns,
+    request: ModelRequest,
+    decimal: str | None,
 ) -> tuple[Features, Target, Marks]:
     """Rows without the columns to leave out, the target with a note on the task, and the marks."""
     whole, X = X, drop_columns(path, X, columns.drop, columns.target)
@@ -100,7 +105,7 @@ def understood(
         raise no_target(path, X)
     marks = marks_in(whole, y, decimal=decimal)
     with refused():
-        target = target_of(y, task, marks)
+        target = target_of(y, request.task, marks, request.order)
     note(f"{target.task}: {target.reason}")
     return X, target, marks
 
@@ -251,7 +256,7 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
             drop.remove(name)
     columns = replace(columns, drop=drop)
     table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
-    how = columns, request.task, source.decimal
+    how = columns, request, source.decimal
     X, target, marks = understood(path, table.X, table.y, *how)
     groups = labels_of_groups(path, X, request.groups)
     weight = weights_of_rows(path, X, request.sample_weight, marks)
@@ -328,7 +333,7 @@ def prepare_large(
     reader, path = open_file(source, columns.target), source.file
     with offering_to_drop(), catch_messages():
         first = first_pass(reader, decimal=source.decimal, drop=columns.drop or ())
-    how = columns, request.task, source.decimal
+    how = columns, request, source.decimal
     sample, target, marks = understood(path, first.sample.X, first.y, *how)
     rows = np.arange(1, first.n_rows + 1)
     prepared = Prepared(sample, target, rows, marks=marks, ranges=first.ranges)

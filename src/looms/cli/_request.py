@@ -56,6 +56,9 @@ class ModelRequest:
     ----------
     task
         What to learn.
+    order
+        Classes of the target from the lowest to the highest, such as low,medium,high: predictions
+        are judged by how many ranks they are off.
     candidates
         Kernels to compare or stack, such as linear,rbf: linear, rbf, ard, laplacian, matern12 and
         others, also after ranked_ (for columns with long tails) or weighted_ (by feature). Default
@@ -116,6 +119,7 @@ class ModelRequest:
     """
 
     task: Task = "auto"
+    order: Annotated[list[str] | None, "CLASS"] = None
     candidates: Annotated[list[str] | None, "KERNEL"] = None
     combine: Literal["stack", "best"] | None = None
     threshold: Annotated[str | None, "RULE"] = None
@@ -144,14 +148,16 @@ class ModelRequest:
             raise InputError("--gap goes with --time, the column that orders the rows")
         if self.time is not None and self.time == self.groups:
             raise InputError(f"--groups and --time are both {self.time}: leave --groups out")
+        if self.order and self.task == "regression":
+            raise InputError("--order is for classification, but --task is regression")
         named = self.candidates or []
         if "precomputed" in named:
             raise InputError("--candidates precomputed is for Python; here rows have features")
         if "auto" in named and len(named) > 1:
             raise InputError("--candidates auto is several kernels: leave it out, or the others")
-        twice = [name for name in named if named.count(name) > 1]
-        if twice:
-            raise InputError(f"--candidates has {twice[0]} more than once: name it once")
+        for option, names in {"--candidates": named, "--order": self.order or []}.items():
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise InputError(f"{option} has {twice[0]} more than once: name it once")
         numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
         with refused(faults=(ValueError, TypeError)):
             self.model(not numbers)._check_parameters()

@@ -14,11 +14,9 @@ from looms._checks import label_array
 from looms._optional import require
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._problem import model_without_rows
 from looms.estimators._warnings import warn_of_order
-from looms.fitted._fitted import Fitted
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.lssvm.left_out import LeftOut
@@ -66,7 +64,8 @@ class CaseDeletion:
     by_kernels : words that say so if all values are of the kernels alone of a model that has
         members without a kernel, such as boosted trees; else empty.
     margin : (n,) held-out margin, the output for the sample's own class minus the largest of
-        the others (t (f − threshold) for two classes); None for regression.
+        the others (t (f − threshold) for two classes; of ordered classes how far the output is
+        inside of the two cuts about the class); None for regression.
     label, predicted : (n,) class given, and class predicted by the model without the sample,
         which differs where the margin is negative; None for regression.
 
@@ -316,11 +315,12 @@ def case_deletion(
         outputs[train] = own.reshape(y.shape)
         held_out = HeldOut(held_out.y, outputs, held_out.sample_weight)
     if fitted.outcome.decides:
-        margins, label = margins_of(fitted, held_out.outputs), fitted.outcome.codes(fitted.loo.y)
+        outcome, of_rule = fitted.outcome, (held_out.outputs, fitted.rule)
+        label = outcome.codes(fitted.loo.y)
         of_classes = {
-            "margin": margins[np.arange(n), label],
-            "label": fitted.outcome.classes[label],
-            "predicted": fitted.outcome.classes[margins.argmax(axis=1)],
+            "margin": outcome.decision_margins(*of_rule)[np.arange(n), label],
+            "label": outcome.classes[label],
+            "predicted": outcome.classes[outcome.indices(*of_rule)],
         }
     place = sets.number[0, first]  # of the units, in the order of their labels
     surprise, largest, rms_change, of_criterion = (
@@ -381,25 +381,3 @@ def _order(values: Array) -> AnyArray:
     """Positions of the finite values, smallest first."""
     order: AnyArray = np.argsort(values, kind="stable")
     return np.asarray(order[np.isfinite(values[order])])
-
-
-def margins_of(fitted: Fitted, outputs: Array) -> Array:
-    """Margin of every class, (n, n_classes), of outputs for samples.
-
-    For two classes the margins are ∓(f − threshold). For more classes a margin is the output minus
-    its threshold, minus the largest such difference of the other classes. The class with the
-    largest margin is predicted, the first one if several are equal.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from looms import KernelClassifier
-    >>> from looms.diagnostics._case_deletion import margins_of
-    >>> X, y = load_iris(return_X_y=True)
-    >>> fitted = KernelClassifier(mu=1e-3).fit(X, y).fitted_
-    >>> predicted = margins_of(fitted, fitted.held_out.outputs).argmax(axis=1)
-    >>> int((predicted != y).sum())  # the classes are 0, 1, 2
-    5
-    """
-    decision = fitted.outcome.decision(outputs, fitted.rule)
-    return class_margins(decision.reshape(len(decision), -1))

@@ -13,6 +13,7 @@ from warnings import catch_warnings
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.metrics import (
+    cohen_kappa_score,
     get_scorer,
     get_scorer_names,
     log_loss,
@@ -32,6 +33,7 @@ from looms._scores import ValuesAndErrors
 from looms._typing import AnyArray, Array
 from looms._words import listed
 from looms.criteria import mean_class_error
+from looms.estimators._targets import order_of
 from looms.estimators._warnings import warn
 from looms.fitted._outcome import Outcome
 from looms.scores import Scores
@@ -66,6 +68,39 @@ def root_mean_square_error(y: Any, predicted: Any, sample_weight: Any = None) ->
     return float(np.sqrt(mean_squared_error(y, predicted, sample_weight=sample_weight)))
 
 
+def mean_rank_error(y: Any, predicted: Any, sample_weight: Any = None, labels: Any = None) -> float:
+    """Mean distance of the ranks of predicted and true classes; ``labels`` are those in order."""
+    ranks, of_predicted = (_ranks(values, labels) for values in (y, predicted))
+    return float(np.average(np.abs(ranks - of_predicted), weights=sample_weight))
+
+
+def quadratic_kappa(y: Any, predicted: Any, sample_weight: Any = None, labels: Any = None) -> float:
+    """Cohen's kappa with squared distances of ranks; ``labels`` are the classes in order."""
+    ranks, of_predicted = (_ranks(values, labels) for values in (y, predicted))
+    return float(
+        cohen_kappa_score(ranks, of_predicted, weights="quadratic", sample_weight=sample_weight)
+    )
+
+
+def ranked_probability_loss(
+    y: Any, probabilities: Array, sample_weight: Any = None, labels: Any = None
+) -> float:
+    """Mean ranked probability score of columns for the sorted ``labels``, given in order."""
+    ranks = _ranks(y, labels)
+    up_to = np.cumsum(probabilities[:, np.searchsorted(np.sort(labels), labels)], axis=1)
+    excess = (up_to - (ranks[:, None] <= np.arange(len(labels))))[:, :-1]
+    return float(np.average((excess**2).sum(axis=1), weights=sample_weight))
+
+
+def _ranks(values: Any, labels: Any) -> AnyArray:
+    if labels is None:
+        raise ValueError("the classes have no order: give an ordered pandas.Categorical")
+    order = np.argsort(labels)
+    return np.asarray(order[np.searchsorted(labels, np.asarray(values), sorter=order)])
+
+
+#: Those of ordered classes.
+OF_RANKS = (mean_rank_error, quadratic_kappa, ranked_probability_loss)
 #: Scorers of the scores of ``evaluate``. Scikit-learn's negate losses and errors, and warn where a
 #: class is not among the rows.
 OWN: dict[str, Any] = {
@@ -73,6 +108,9 @@ OWN: dict[str, Any] = {
     "balanced_accuracy": make_scorer(balanced_accuracy),
     "roc_auc": make_scorer(roc_auc, response_method=("decision_function", "predict_proba")),
     "log_loss": make_scorer(log_loss, response_method="predict_proba"),
+    "mean_rank_error": make_scorer(mean_rank_error),
+    "quadratic_kappa": make_scorer(quadratic_kappa),
+    "ranked_probability": make_scorer(ranked_probability_loss, response_method="predict_proba"),
     "rmse": make_scorer(root_mean_square_error),
     "mae": make_scorer(mean_absolute_error),
     "r2": get_scorer("r2"),
@@ -134,14 +172,14 @@ def scorers_of(scoring: Any, model: Any, y: Any, weight: Array | None = None) ->
     alone = isinstance(scoring, str) or not isinstance(scoring, Iterable)
     each = [scoring] if alone else scoring
     named = each.items() if isinstance(each, Mapping) else [(_name(one), one) for one in each]
-    y = np.asarray(y)
+    order, y = order_of(y), np.asarray(y)
     if weight is not None:
         y, weight = y[weight > 0], weight[weight > 0]
     scorers: dict[str, Scorer] = {}
     for name, one in named:
         if name in scorers:
             raise ValueError(f"Two scorers are called {name!r}: give a dict of other names.")
-        scorers[str(name)] = scorer = _suited(one, model, y)
+        scorers[str(name)] = scorer = _suited(one, model, y, order)
         if weight is not None and np.ptp(weight) > 0 and not scorer_takes_weights(scorer):
             raise ValueError(f"{name!r} takes no weights, but the rows have weights.")
     if not scorers:
@@ -154,7 +192,7 @@ def _name(scorer: Any) -> str:
     return str(scorer if isinstance(scorer, str) else getattr(function, "__name__", "score"))
 
 
-def _suited(one: Any, model: Any, y: AnyArray) -> Any:
+def _suited(one: Any, model: Any, y: AnyArray, order: AnyArray | None) -> Any:
     """The scorer of a name, or a given one, for these targets; one of two classes scores the
     positive one. Names of scorers that cannot score such predictions are refused."""
     scorer = named_scorer(one) if isinstance(one, str) else one
@@ -169,13 +207,15 @@ def _suited(one: Any, model: Any, y: AnyArray) -> Any:
     if not is_scikit_learns(scorer) or not (is_regressor(model) or of_classes):
         return scorer  # for it to judge
     labels = np.unique(y) if is_classifier(model) else None
-    scorer = _of_classes(scorer, model, labels)
+    if order is not None and labels is not None:
+        order = order[np.isin(order, labels)]
+    scorer = _of_classes(scorer, model, labels, order)
     wrong = _fault(scorer, model, y, labels) if isinstance(one, str) else None
     if wrong is None:
         return scorer
     what = "numbers" if labels is None else f"{len(labels)} classes"
     usual = ["r2", "neg_mean_absolute_error"] if labels is None else ["accuracy", "f1_macro"]
-    others = {n: _of_classes(get_scorer(n), model, labels) for n in get_scorer_names()}
+    others = {n: _of_classes(get_scorer(n), model, labels, None) for n in get_scorer_names()}
     able = [n for n, other in others.items() if _fault(other, model, y, labels) is None]
     same = [n for n in able if n.startswith(f"{one}_")]
     near = listed(same[:3] or get_close_matches(one, able, 3) or usual)
@@ -255,16 +295,18 @@ def _last_of(model: Any) -> Any:
     return _last_of(model.estimator) if isinstance(model, BaseSearchCV) else model
 
 
-def _of_classes(scorer: Any, model: Any, labels: AnyArray | None) -> Any:
+def _of_classes(scorer: Any, model: Any, labels: AnyArray | None, order: AnyArray | None) -> Any:
     """A copy of a scorer that scores the positive class of two, not the label 1; or the area under
-    the curve of several."""
+    the curve of several; or ranks by the order of the labels."""
     if labels is None:
         return scorer
     one, options = copy(scorer), scorer._kwargs
     if one._score_func is roc_auc_score and not options:
         one._score_func = roc_auc
     last = _last_of(model)
-    if one._score_func is log_loss:
+    if one._score_func in OF_RANKS:
+        one._kwargs = {"labels": order}
+    elif one._score_func is log_loss:
         one._kwargs = {"labels": labels, **options}
     elif len(labels) > 2:
         of_pairs = getattr(last, "decision_function_shape", None) == "ovo"  # not of classes

@@ -252,6 +252,9 @@ class OrderedClasses(Outcome):
         under = np.concatenate([np.asarray(rule.threshold), [np.inf]]) - outputs[:, None]
         return np.asarray(np.minimum(over, under)[:, self.ranks])
 
+    def decision_margins(self, outputs: Array, rule: Rule) -> Array:
+        return self.decision(outputs, rule)
+
     def probabilities(self, outputs: Array, rule: Rule) -> Array:
         assert isinstance(rule.calibrator, CumulativeSigmoid)
         return rule.calibrator.probability(outputs)[:, self.ranks]

@@ -160,6 +160,10 @@ class Outcome(ABC):
         """(..., k) how typical outputs in columns, (..., t), are of each class."""
         raise NotImplementedError("These targets have no classes.")
 
+    def decision_margins(self, outputs: Array, rule: Rule) -> Array:
+        """(n, k) how far each output is inside of each class by the rule; below zero outside."""
+        raise NotImplementedError("These targets have no classes.")
+
     def indices(self, outputs: Array, rule: Rule) -> AnyArray:
         """Index of the class of each output."""
         raise NotImplementedError("These targets have no classes.")
@@ -325,6 +329,9 @@ class Classes(Outcome):
 
     def margins(self, outputs: Array) -> Array:
         return class_margins(outputs)
+
+    def decision_margins(self, outputs: Array, rule: Rule) -> Array:
+        return class_margins(self.decision(outputs, rule).reshape(len(outputs), -1))
 
     def indices(self, outputs: Array, rule: Rule) -> AnyArray:
         return class_indices(outputs, rule.threshold)

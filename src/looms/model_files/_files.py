@@ -204,12 +204,13 @@ def load_model(
     newer = _release(version) > _release(__version__)
     remedy = "upgrade looms" if newer else "fit the model anew, and save it"
     another = f"Another version of looms wrote it ({version}; this is {__version__}): {remedy}."
+    another = _AGAIN if version == __version__ else another
     try:
         problems, names = audited(schema, _names(trusted))
         model = None if problems else _built(skops_io, data, names, path)
     except Exception as error:  # a damaged or hostile file may raise any error
         problem = f"its content is damaged ({_brief(error)})"
-        advice = _AGAIN if version == __version__ else another
+        advice = another
         if trusted and isinstance(error, (ImportError, AttributeError)):
             problem = f"it holds a type of trusted= that cannot be imported here ({_brief(error)})"
             advice = (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray, Array
-from looms.diagnostics._case_deletion import CaseDeletion, margins_of
+from looms.diagnostics._case_deletion import CaseDeletion
 from looms.report.model import Reported, residual_sizes
 from looms.report.text import clean
 
@@ -35,9 +35,9 @@ def samples(
         classes = np.array(model.classes, dtype=object)
         values["target"] = classes[labels]
         values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[places, labels]
-        margins = margins_of(model.fitted, loo.outputs)
-        values["predicted"] = classes[margins.argmax(axis=1)]
-        values["margin"] = margins[places, labels]
+        outcome, of_rule = model.outcome, (loo.outputs, model.fitted.rule)
+        values["predicted"] = classes[outcome.indices(*of_rule)]
+        values["margin"] = outcome.decision_margins(*of_rule)[places, labels]
     elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample
         values["target"], values["output"] = loo.y, loo.outputs
     values["residual"] = size

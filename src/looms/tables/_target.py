@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -58,13 +59,21 @@ class Target:
     values: str = ""
 
 
-def target_of(column: Column, task: Task, marks: Marks = POINT) -> Target:
+def target_of(
+    column: Column, task: Task, marks: Marks = POINT, order: Sequence[str] | None = None
+) -> Target:
     """Target of a column; its values decide the task "auto".
 
-    ``marks`` are those of numbers in text. ValueError if there is only one value; if a regression
-    has no numbers; or, with an undecided task, if the target is text that mostly looks like
-    numbers, or most labels are in a single row.
+    ``marks`` are those of numbers in text, ``order`` the classes in order, by default those of an
+    ordered categorical column. ValueError if there is only one value; if a regression has no
+    numbers; with an undecided task, if the target is text that mostly looks like numbers, or most
+    labels are in a single row; or if a label is not in the order.
     """
+    dtype: Any = column.dtype
+    if order is None and getattr(dtype, "ordered", False) and task != "regression":
+        order = text(dtype.categories.to_series()).tolist()
+    if order is not None:
+        task = "classification"
     numeric = _is_numeric(column, marks, task)
     floats = numbers(column, marks) if numeric or task == "regression" else np.empty(0)
     whole = numeric and bool(np.all(np.isfinite(floats) & (floats == np.round(floats))))
@@ -107,7 +116,21 @@ def target_of(column: Column, task: Task, marks: Marks = POINT) -> Target:
         f"labels that differ only by case or by blanks around them: "
         f"{'; '.join(groups[:_MOST_NAMES])}; write one class in one way (case makes another class)"
     )
+    if order is not None:
+        y, reason = _in_order(column, y, order), f"in the order {' < '.join(order)}"
     return Target(y, task, reason, (remark,) if groups else (), values)
+
+
+def _in_order(column: Column, labels: AnyArray, order: Sequence[str]) -> Any:
+    """Labels as an ordered categorical."""
+    for row in np.flatnonzero(~np.isin(labels.astype(str), order))[:1]:
+        raise ValueError(
+            f"the target has {labels[row]!r} in {row_name(column, int(row))}, which is not in the "
+            f"order {' < '.join(order)}"
+        )
+    pandas: Any = require("pandas", "Reading tables")
+    names = {str(label): label for label in labels.tolist()}
+    return pandas.Categorical(labels, [names.get(name, name) for name in order], ordered=True)
 
 
 def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int) -> None:
