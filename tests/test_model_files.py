@@ -780,7 +780,7 @@ def test_classes_of_another_version_are_no_attack(tmp_path, version):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in {**members, "schema.json": renamed}.items():
             archive.writestr(name, content)
-    problem = r"names looms\.fitted\._older\.\w+, .*another version of looms wrote it.* fit .* anew"
+    problem = r"names looms\.fitted\._older\.\w+, .*other.* of looms .*wrote it.* fit .* anew"
     with pytest.raises(ModelFileError, match=f"(?i){problem}") as caught:
         load_model(path)
     assert "trusted" not in str(caught.value)

@@ -594,15 +594,20 @@ def test_a_choice_made_on_other_rows_cannot_be_repeated(fitted):
     assert not given.evaluate().optimistic
 
 
-def test_folds_that_were_used_up(fitted):
+@pytest.mark.parametrize("Model", [KernelRegressor, TabularRegressor])
+def test_an_iterator_of_folds_is_read_once(Model):
+    """Also where transforms of the target are compared first."""
     splits = [
         (np.flatnonzero(np.arange(N) % 3 != k), np.flatnonzero(np.arange(N) % 3 == k))
         for k in range(3)
     ]
-    model = KernelRegressor("linear", cv=iter(splits)).fit(X, NUMBERS)
-    with pytest.raises(ValueError, match="iterator"):
-        model.evaluate()
-    assert KernelRegressor("linear", cv=splits).fit(X, NUMBERS).evaluate().kind == "nested 3-fold"
+    y = np.exp(NUMBERS)
+    expected = Model("linear", cv=splits).fit(X, y)
+    assert expected.evaluate().kind == "nested 3-fold"
+    for cv in (iter(splits), (split for split in splits)):
+        model = Model("linear", cv=cv).fit(X, y)
+        assert_array_equal(model.held_out_.outputs, expected.held_out_.outputs)
+        assert dict(model.evaluate()) == dict(expected.evaluate())
 
 
 def test_a_long_evaluation_says_so(fitted, monkeypatch):

@@ -5,6 +5,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from stacks import stacked_classifier, stacked_regressor
 
-from looms import BoundWarning, KernelClassifier, KernelRegressor, Search
+from looms import BoundWarning, KernelClassifier, KernelRegressor, Search, TabularRegressor
 from looms.kernels import RBF
 
 N = 40
@@ -110,6 +111,30 @@ def test_a_refit_that_fails_leaves_the_machine_before(Estimator, wrong):
     assert after.keys() == before.keys()
     assert all(after[name] is before[name] for name in before if name != "n_features_in_")
     assert_array_equal(model.dual_coef_, values["fitted_"].members[0].dual_coef)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("Model", [KernelClassifier, KernelRegressor, TabularRegressor])
+def test_what_the_caller_changes_later_changes_no_model(Model, weighted):
+    """Targets, weights, and the columns of a frame."""
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    y = np.exp(Y) if Model is TabularRegressor else target(Model)
+    models = []
+    for changed in (False, True):
+        rows, values, weight = frame.copy(), y.copy(), np.linspace(1, 2, N) if weighted else None
+        model = Model("rbf").fit(rows, values, sample_weight=weight)
+        if changed:
+            values[:] = values[0]
+            rows["d"] = values
+            rows["a"] = 0.0
+            if weighted:
+                weight[: N // 2] = 0
+        models.append(model)
+    expected, model = models
+    assert model.certify().holds
+    assert_array_equal(model.held_out_.outputs, expected.held_out_.outputs)
+    assert dict(model.evaluate()) == dict(expected.evaluate())
+    assert_array_equal(model.without([1]).predict(frame), expected.without([1]).predict(frame))
 
 
 @pytest.mark.parametrize("Estimator", [stacked_classifier, stacked_regressor])

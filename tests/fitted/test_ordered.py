@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss
 from sklearn.model_selection import cross_val_score
@@ -22,7 +23,7 @@ from looms.diagnostics import case_deletion
 from looms.fitted._ordered import CumulativeSigmoid, OrderedClasses, fit_cumulative_sigmoid
 from looms.fitted._outcome import Classes
 from looms.held_out import HeldOut
-from looms.report import cautions, summary
+from looms.report import ReliabilityDisplay, cautions, summary
 from looms.selection._decisions import Rule
 
 NAMES = ["low", "medium", "high", "top"]  # which no sorting gives
@@ -257,6 +258,18 @@ def test_scorers_of_scikit_learn_find_the_columns():
 def test_what_is_for_classes_without_order_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         KernelClassifier(**options).fit(X, Y)
+
+
+def test_one_column_of_a_frame_keeps_the_order():
+    with pytest.warns(DataConversionWarning):
+        model = clone(GIVEN).fit(X, Y.to_frame())
+    assert_array_equal(model.predict_proba(X), clone(GIVEN).fit(X, Y).predict_proba(X))
+
+
+def test_a_display_of_probabilities_says_that_there_are_none():
+    model = KernelClassifier(mu=1e-2, calibration=None).fit(X, Y)
+    with pytest.raises(ValueError, match="no probabilities: fit it with calibration='sigmoid'"):
+        ReliabilityDisplay.from_estimator(model)
 
 
 def test_an_order_of_two_classes_says_nothing():

@@ -201,7 +201,7 @@ def test_residuals_of_predictions(regression):
 
 
 def test_of_numbers_only(several):
-    with pytest.raises(TypeError, match="is for regressors; use RocDisplay"):
+    with pytest.raises(TypeError, match="is for regressors"):
         ResidualsDisplay.from_estimator(several[0])
     with pytest.raises(ValueError, match=r"^RBF.* kernel='ard'.*feature_importance"):
         RelevanceDisplay.from_estimator(several[0])

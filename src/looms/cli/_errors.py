@@ -53,6 +53,8 @@ _WORDS = {
     "groups=looms.duplicates.duplicate_groups(X)": "--duplicates group",
     " If the model leaves out columns of a table, X is model.preprocessor_.transform(table).": "",
     " to keep.": " for --id or --keep.",
+    "give y.astype(str)": "leave --order out",
+    "fit it to y.astype(str)": "fit it without --order",
     "looms.assess": "looms assess",
     "evaluate(nested=False)": "--no-evaluate",
     "joblib.parallel_config(n_jobs=...)": "--jobs",

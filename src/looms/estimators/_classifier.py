@@ -91,20 +91,20 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         """Rows of a fit, with their classes; ValueError for unsuitable ones."""
         classes, labels = encoded(y, weight)
         if len(classes) > 2 and self.threshold != 0.5:
+            decide = "the largest output decides" if order is None else "cuts of the output decide"
             raise ValueError(
                 f"threshold={self.threshold!r} needs two classes, but y has {len(classes)}: with "
-                "more, the largest output decides. Use threshold=0.5, and class_weight='balanced' "
-                "if classes are unequal."
+                f"more, {decide}. Use threshold=0.5, and class_weight='balanced' if classes are "
+                "unequal."
             )
-        fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
+        factors = class_weights(self.class_weight, labels, classes, weight)
         first, weighted = is_positive_first(self.pos_label, classes), self.class_weight is not None
         outcome: Classes | OrderedClasses
         if order is None or len(classes) == 2:
             outcome = Classes(classes, self.threshold, self.calibration, weighted, first)
         else:
             outcome = OrderedClasses.of(classes, order, self.calibration, weighted)
-        targets = outcome.coded(labels)
-        return Rows(X, targets, weight, fit_weight, fit_weight, groups, outcome)
+        return Rows.of(X, outcome.coded(labels), weight, groups, outcome, factors)
 
     def _warn_of_fit(self) -> None:
         super()._warn_of_fit()

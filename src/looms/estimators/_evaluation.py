@@ -48,16 +48,11 @@ def chosen_anew(estimator: Any) -> Nested:
             "tuning cannot be repeated: fit the self-tuning model anew to these rows, or "
             "use evaluate(nested=False), whose scores are optimistic."
         )
-    if recipe is None:
-        raise ValueError(
-            "cv was an iterator of folds, and the fit has used it up: give a list, or use "
-            "evaluate(nested=False)."
-        )
     of_tables = fitted.columns is not None or not fitted.outcome.plain
     if of_tables and fitted.table is None:
         raise ValueError(
-            "Nested evaluation repeats the fit, but a pickled or saved model does not hold the "
-            "training rows: call evaluate() before saving, or use evaluate(nested=False)."
+            "Nested evaluation repeats the fit, but a copied, pickled or saved model does not hold "
+            "the training rows: call evaluate() before, or use evaluate(nested=False)."
         )
     rows = replace(fitted.rows, X=fitted.table if of_tables else fitted.X)
     if not of_tables and _repeats_in_closed_form(recipe, fitted):

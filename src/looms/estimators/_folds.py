@@ -43,10 +43,8 @@ _LEAST_R2 = 0.95
 
 
 def unfitted(model: Any, **parameters: Any) -> Any:
-    """Unfitted copy of the model, for a fit beside others; None if its folds are used up."""
+    """Unfitted copy of the model, for a fit beside others."""
     known = model.get_params(deep=False)
-    if isinstance(parameters.get("cv", known.get("cv")), Iterator):
-        return None
     alone = {name: value for name, value in _ALONE.items() if name in known}
     model = clone(copy(model).set_params(**alone, **parameters))
     vars(model).pop("_skl_callbacks", None)

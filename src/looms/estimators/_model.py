@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -388,7 +389,11 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             order = order_of(y)
             X, y, weight = self._validated(X, y, given)
             watcher = CallbackWatcher(self, X, y, None if given is None else weight)
-            fitted = self._fit_on(self._rows(X, y, weight, groups, order), watcher)
+            model = self
+            if isinstance(self.cv, Iterator):  # which gives its folds once
+                model = copy(self)
+                model.cv = list(self.cv)
+            fitted = model._fit_on(self._rows(X, y, weight, groups, order), watcher)
             fitted = replace(fitted, seconds=time.perf_counter() - began)
             self._set_fit(fitted, columns, table)
             watcher.ends()
@@ -647,8 +652,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             Number of rows to hold out, at most all: the one with the largest residual, and others
             drawn at random, the same at every call.
         X : array-like, sparse matrix, dask collection or RowBlocks, default=None
-            The training samples, as they were passed to ``fit``: needed, and used, only by a saved
-            model that was fitted to rows in blocks, which are not saved with it.
+            The training samples, as they were passed to ``fit``, by default those that the model
+            holds. A saved model that was fitted to rows in blocks holds none.
 
         Returns
         -------
@@ -686,7 +691,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         check_count(n_rows, "n_rows")
         fitted = self.fitted_
-        if X is not None and fitted.rows.X is None:
+        if X is not None:
             X, *_ = blocks_and_arrays(self._readable(X), fitted.rows.targets, None)
             X = self._matrix(X)
             if X.shape[0] != len(fitted.rows.weight):
@@ -753,7 +758,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             return selected(self, rows, watcher)
 
     def _recipe(self, choice: Choice, candidates: Sequence[Any]) -> Any:
-        """Unfitted model that `evaluate` fits without each fold; None if its folds are used up.
+        """Unfitted model that `evaluate` fits without each fold.
 
         ``candidates`` are those of the fit, as they are fitted without a fold.
         """

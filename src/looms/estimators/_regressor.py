@@ -68,7 +68,7 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
     def _rows(
         self, X: Any, y: Array, weight: Array, groups: Any, order: AnyArray | None = None
     ) -> Rows:
-        return Rows(X, y, weight, weight, weight, groups, Numbers())
+        return Rows.of(X, y, weight, groups, Numbers())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -221,6 +221,8 @@ class Tabular(Model):
             warn_of_columns([sentence(remark)] if remark.columns else [])
 
     def _set_fit(self, fitted: Fitted, columns: Any, table: Any) -> None:
+        if hasattr(table, "iloc"):  # to which the caller may add columns
+            table = table.copy(deep=False)
         super()._set_fit(replace(fitted, table=table), columns, table)
         if columns is not None:
             self._set_columns(columns)

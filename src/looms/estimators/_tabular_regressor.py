@@ -198,8 +198,7 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
             fitted = super()._fit_on(replace(rows, targets=targets), watcher)
         numbers = None if np.array_equal(targets, values) else values
         rows = replace(fitted.rows, outcome=Numbers(name, errors), numbers=numbers)
-        recipe = None if fitted.recipe is None else fitted.recipe.set_params(target=names)
-        return replace(fitted, rows=rows, recipe=recipe)
+        return replace(fitted, rows=rows, recipe=fitted.recipe.set_params(target=names))
 
     def _more_rows(
         self, X: Any, y: Any, sample_weight: Any
@@ -245,7 +244,7 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
             return rows
         groups = None if rows.groups is None else numbers[some]
         X, weight = training_rows(rows.X, some, pairwise), rows.weight[some]
-        return Rows(X, rows.targets[some], weight, weight, weight, groups, rows.outcome)
+        return Rows.of(X, rows.targets[some], weight, groups, rows.outcome)
 
 
 def _first_curved(candidates: list[Any]) -> Any:

@@ -100,7 +100,9 @@ def _plain_labels(y: Any) -> Any:
 
 
 def order_of(y: Any) -> AnyArray | None:
-    """Classes in the order that the type of ``y`` gives them; None without one."""
+    """Classes in the order that the type of ``y``, or its one column, gives them; else None."""
+    if hasattr(y, "iloc") and y.ndim == 2 and y.shape[1] == 1:
+        y = y.iloc[:, 0]
     dtype: Any = getattr(y, "dtype", None)
     return np.asarray(dtype.categories) if getattr(dtype, "ordered", None) is True else None
 

@@ -42,8 +42,8 @@ def remove_rows(model: Fitted, rows: Any) -> Fitted:
     before, weight = model.rows, model.rows.weight[rest]
     groups = np.unique(model.units.clusters[rest], return_inverse=True)[1]
     numbers = None if before.numbers is None else before.numbers[rest]
-    data = training_rows(X, rest, model.pairwise), before.targets[rest], weight, weight, weight
-    some = Rows(*data, groups, before.outcome, numbers)
+    data = training_rows(X, rest, model.pairwise), before.targets[rest], weight, groups
+    some = Rows.of(*data, before.outcome, numbers=numbers)
     return _changed(model, out, np.delete(model.left_out.weight, out), some)
 
 
@@ -69,8 +69,8 @@ def add_rows(
         numbers = None
     else:
         numbers = np.concatenate([rows.numbers, numbers])
-    data = X, np.concatenate([rows.targets, targets]), weights, weights, weights
-    together = Rows(*data, np.arange(len(weights)), rows.outcome, numbers)
+    data = X, np.concatenate([rows.targets, targets]), weights, np.arange(len(weights))
+    together = Rows.of(*data, rows.outcome, numbers=numbers)
     zeta = np.append(model.left_out.weight, zeta[weight > 0])
     return _changed(model, np.empty(0, dtype=np.intp), zeta, together)
 

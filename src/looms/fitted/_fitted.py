@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from typing import Any, Self
@@ -128,7 +128,7 @@ class Fitted:
         by, if not by ``units``.
     columns : transformer of the columns of a table; None if they are taken as they are.
     table : the rows as they were passed; neither pickled nor saved.
-    recipe : unfitted model that repeats the fit without a fold; None if its folds are used up.
+    recipe : unfitted model that repeats the fit without a fold; None after rows left or joined.
     seconds : wall time of the fit.
     tuned_before : true if values were chosen for other rows, so that this cannot be repeated.
     keeps_rule : true if threshold and calibrator are those of before rows left or joined.
@@ -159,7 +159,10 @@ class Fitted:
         rows, shape = self.rows, self.rows.targets.shape
         n, m, of_row = len(rows.weight), len(rows.train), shape[1:]
         agree = {
-            "weights": len(rows.fit_weight) == n,
+            "samples": rows.X is None or rows.X.shape[0] == n,
+            "weights": len(rows.fit_weight) == len(rows.selection_weight) == n,
+            "groups": rows.groups is None or len(rows.groups) == n,
+            "numbers": rows.numbers is None or rows.numbers.shape == shape,
             "targets": shape[0] == n and self.outcome.codes_targets(rows.targets),
             "rule": self.outcome.makes_rule(self.rule),
             "members": are_summed(self.members),
@@ -250,9 +253,9 @@ class Fitted:
         return self.selection is not None or self.tuned_before or bool(self.transforms)
 
     @property
-    def transforms(self) -> dict[str, float]:
+    def transforms(self) -> Mapping[str, float]:
         """Errors by transforms of the target that were compared; none for classes."""
-        return getattr(self.outcome, "errors", {})
+        return self.outcome.errors
 
     @property
     def candidates(self) -> Candidates:

@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from looms._classes import class_factors, merge_ties, tie_width
+from looms._optional import require
 from looms._scores import ValuesAndErrors, ordered_baselines, ordered_scores
 from looms._typing import AnyArray, Array
 from looms.fitted._outcome import Outcome
@@ -143,7 +144,6 @@ class OrderedClasses(Outcome):
     stratified = decides = True
     labeled = False
     headline = "mean_rank_error"
-    positive_first = False
     labels: AnyArray
     ranks: AnyArray
     calibration: Any = "sigmoid"
@@ -187,9 +187,8 @@ class OrderedClasses(Outcome):
         return of_ranks and cuts.shape == shape and np.array_equal(cuts, np.sort(cuts))
 
     def passed(self, values: AnyArray) -> Any:
-        import pandas as pd
-
-        return pd.Categorical(values, self.labels[self.in_order], ordered=True)
+        pandas: Any = require("pandas", "A fit to ordered classes")
+        return pandas.Categorical(values, self.labels[self.in_order], ordered=True)
 
     def values(self, targets: Array) -> AnyArray:
         return np.asarray(self.labels[self.codes(targets)])

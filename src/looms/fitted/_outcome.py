@@ -7,9 +7,10 @@ rule of the decisions and the scores. What is above it does not ask which of the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +56,12 @@ class Outcome(ABC):
     labeled: ClassVar[bool]
     #: Key of the score that stands for the others.
     headline: ClassVar[str]
+    #: True if the first of two classes is the positive one.
+    positive_first: bool = False
+    #: Name of the transform of the target that is fitted; None of classes.
+    transform: str | None = None
+    #: Errors by the transforms that were compared.
+    errors: Mapping[str, float] = MappingProxyType({})
     #: Kind of the calibrator of probabilities; None without.
     calibration: Any = None
     #: Probability above which the positive class is predicted, or a rule.

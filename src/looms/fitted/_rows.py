@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -62,6 +62,25 @@ class Rows:
     weighs: bool = True
     grouped: bool = False
     seed: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        targets: Array,
+        weight: Array,
+        groups: Any,
+        outcome: Outcome,
+        factors: Array | float = 1.0,
+        numbers: Array | None = None,
+    ) -> Self:
+        """Rows whose weights in the fit are those given times some factors.
+
+        Targets and weights are copied: they stay when those of the caller change.
+        """
+        fit_weight = weight * factors
+        data = X, targets.copy(), weight.copy(), fit_weight, fit_weight
+        return cls(*data, groups, outcome, numbers)
 
     def __getstate__(self) -> dict[str, Any]:
         """State without what can be made again from it, and without rows in blocks."""

@@ -25,6 +25,10 @@ from looms.model_files._parts import type_name
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
 _AGAIN = "Get or fit it again."
+_PARTS = (
+    "A model file holds fitted models with the options that help(looms.model_files.save_model) "
+    "names; prepare the columns by other transformers, and give cv as a list."
+)
 #: Largest size in bytes that `load_model` reads; enough for 20,000 samples of 6,000 features.
 MAX_BYTES = 2**30
 
@@ -117,7 +121,10 @@ def save_model(
         "metadata": json.dumps({"looms_version": __version__, **(metadata or {})}, allow_nan=False),
         "model": model,
     }
-    data = packed(skops_io.dumps(content))
+    try:
+        data = packed(skops_io.dumps(content))
+    except TypeError as error:  # of what cannot be pickled
+        raise ModelFileError(path, f"the model cannot be written ({error})", _PARTS) from error
     problems, names = audited(schema_of(data), _names(trusted))
     if problems:
         raise ModelFileError(
@@ -131,10 +138,7 @@ def save_model(
         _built(skops_io, data, names, path)
     except ValueError as error:
         raise ModelFileError(
-            path,
-            f"the model could not be read again ({error})",
-            "A model file holds fitted models with the options that "
-            "help(looms.model_files.save_model) names; prepare the columns by other transformers.",
+            path, f"the model could not be read again ({error})", _PARTS
         ) from error
     try:
         write_whole(path, data)
@@ -204,13 +208,14 @@ def load_model(
     newer = _release(version) > _release(__version__)
     remedy = "upgrade looms" if newer else "fit the model anew, and save it"
     another = f"Another version of looms wrote it ({version}; this is {__version__}): {remedy}."
-    another = _AGAIN if version == __version__ else another
+    if version == __version__:
+        another = f"Other code of looms {version} wrote it, or it was changed: {remedy}."
     try:
         problems, names = audited(schema, _names(trusted))
         model = None if problems else _built(skops_io, data, names, path)
     except Exception as error:  # a damaged or hostile file may raise any error
         problem = f"its content is damaged ({_brief(error)})"
-        advice = another
+        advice = _AGAIN if version == __version__ else another
         if trusted and isinstance(error, (ImportError, AttributeError)):
             problem = f"it holds a type of trusted= that cannot be imported here ({_brief(error)})"
             advice = (

@@ -62,7 +62,7 @@ def chosen(model: Reported) -> dict[str, Any]:
         [] if given else model.kernel.hyperparameters,
         key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),
     )
-    transform, threshold = getattr(model.outcome, "transform", None), fitted.rule.threshold
+    transform, threshold = model.outcome.transform, fitted.rule.threshold
     supports = [one.support for one in fitted.kernel_members if hasattr(one, "support")]
     return {
         "kernel": tried[model.best].kernel_name if tried else type(model.kernel).__name__,

@@ -117,7 +117,7 @@ class Reported:
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
         self.best = 0 if selection is None else selection.index
         self.shares = fitted.candidate_weights if fitted.candidates else None
-        transform = getattr(fitted.outcome, "transform", "none")
+        transform = fitted.outcome.transform
         self.scale: str | None = None if transform == "none" else transform
 
         self.unit = (self.nested or fitted).units.unit

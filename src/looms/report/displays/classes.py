@@ -328,6 +328,8 @@ def calibrated(model: Reported, calibration: str) -> Array:
     """Probabilities of held-out outputs, each by a calibrator that did not see its sample if this
     takes little time."""
     if not model.outcome.labeled:
+        if model.outcome.calibration is None:
+            raise ValueError("The model has no probabilities: fit it with calibration='sigmoid'.")
         raise ValueError(f"calibration={calibration!r} is for classes without order: use None.")
     held_out = model.held_out
     if held_out.n_samples * held_out.y.size <= _MOST_LEFT_OUT[calibration]:

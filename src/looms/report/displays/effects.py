@@ -207,7 +207,7 @@ def _target(model: Reported, target: Any) -> tuple[int, str]:
     fitted, outcome = model.fitted, model.outcome
     labels = outcome.classes.tolist() or list(range(fitted.rows.targets[0].size))
     if target is None and len(labels) == 1 + outcome.decides:
-        target = labels[0 if getattr(outcome, "positive_first", True) else 1]
+        target = labels[0 if outcome.positive_first else -1]
     if target not in labels:
         got = "" if target is None else f", got {target!r}"
         raise ValueError(f"Give target=, one of {', '.join(map(str, labels))}{got}.")
@@ -241,6 +241,8 @@ def _means(model: Reported, X: Matrix, weight: Array, place: int) -> Array:
         f, without = fitted.outputs(X), fitted.left_out.at(X, units)
     outputs = np.concatenate([f.reshape(len(f), 1, -1), without], axis=1)
     values = outputs.reshape(-1, *f.shape[1:])
-    decides = outcome.decides
-    values = outcome.of_classes(values, fitted.rule) if decides else fitted.predicted(values)
+    if outcome.decides:
+        values = outcome.of_classes(values, fitted.rule)
+    else:
+        values = fitted.predicted(values)
     return np.asarray(weight @ values.reshape(*outputs.shape[:2], -1)[:, :, place] / weight.sum())
