@@ -206,7 +206,7 @@ def _target(model: Reported, target: Any) -> tuple[int, str]:
     """Place of a class, or of one of several targets, and words for what its mean is of."""
     fitted, outcome = model.fitted, model.outcome
     labels = outcome.classes.tolist() or list(range(fitted.rows.targets[0].size))
-    if target is None and len(labels) == 1 + outcome.decides:
+    if target is None and len(labels) == (2 if outcome.decides else 1):
         target = labels[0 if outcome.positive_first else -1]
     if target not in labels:
         got = "" if target is None else f", got {target!r}"
