@@ -563,7 +563,7 @@ class TestEvaluate:
     def test_needs_the_rows(self):
         model = TabularClassifier(["linear"]).fit(TABLE, LABELS)
         copied = pickle.loads(pickle.dumps(model))
-        with pytest.raises(ValueError, match="before saving"):
+        with pytest.raises(ValueError, match="does not hold the training rows"):
             copied.evaluate()
         assert copied.evaluate(nested=False)["accuracy"] > 0.5
 
