@@ -153,7 +153,7 @@ def fit(
                 predictions, of_test, baselines = scored(saved, test_table, test, f"{test.name}: ")
                 n_rows = len(predictions.predicted)
                 more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
-            certificate = certified(saved, prepared.blocks, certify)
+            certificate = certified(saved, certify)
             if certificate is not None:
                 save_model(output, saved.model, saved.metadata)
             missing.clear()
@@ -350,7 +350,7 @@ class _FitMeter(Meter):
             self._target = None
 
 
-def certified(saved: SavedModel, blocks: Any, always: bool) -> Certificate | None:
+def certified(saved: SavedModel, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
     model = saved.last
     if not any(member.closed for member in model.members_):
@@ -361,7 +361,7 @@ def certified(saved: SavedModel, blocks: Any, always: bool) -> Certificate | Non
         return None
     certificate: Certificate | None = None
     with suppress(*[] if always else [MemoryError]):
-        certificate = model.certify(X=blocks)
+        certificate = model.certify()
     return certificate
 
 
