@@ -125,7 +125,7 @@ def test_trees_alone_have_no_certificate():
     tree = DecisionTreeRegressor(max_depth=2)
     model = stacked_regressor([tree]).fit(rows, (rows[:, 0] > 15) * 1.0)
     for always in (False, True):
-        assert certified(SimpleNamespace(model=model), None, always) is None
+        assert certified(SimpleNamespace(last=model), None, always) is None
 
 
 @pytest.mark.slow

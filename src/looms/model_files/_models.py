@@ -192,15 +192,14 @@ def model(model: Any) -> None:
     require(model.n_features_in_ == _n_features(fitted), "the members are of other features")
     recipe = fitted.recipe
     require(recipe is None or type(recipe) is type(model), "recipe is another model")
-    of_tables = fitted.columns is not None or not outcome.plain
     require({*model._scores} <= {"nested", "fit"}, "scores are of other choices")
     for name, scores in model._scores.items():
         require(np.array_equal(scores.rows, fitted.rows.train), "scores are of other rows")
         proper = scores.predictions.n_samples == len(fitted.rows.weight)
         require(proper, "predictions are of other rows")
         if scores._nested is not None:
-            again = (Fitted,) if of_tables else (tuple, Setting)
-            _choices(fitted, scores._nested, again if name == "nested" else (tuple,))
+            kinds = (Fitted, tuple, Setting) if name == "nested" else (tuple,)
+            _choices(fitted, scores._nested, kinds)
 
 
 def trees(model: Any) -> None:
