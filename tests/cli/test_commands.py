@@ -77,6 +77,7 @@ def test_predict_to_standard_output_can_be_piped(looms, pets, pets_model):
     result = looms("predict", pets_model, pets, "--digits", 17)
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
+    assert looms("predict", pets_model, pets, "--digits", 17, "-o", "-").stdout == result.stdout
     predictions = pd.read_csv(io.StringIO(result.stdout))
     assert list(predictions) == [
         "row",

@@ -77,6 +77,17 @@ def test_figures(looms, catches, given):
 
 
 @pytest.mark.slow
+def test_an_optimistic_error_is_shown_with_the_one_that_repeats_the_tuning(looms, catches):
+    asked = "diagnose", "m.skops", "--bootstrap", 0
+    assert "optimistic; looms fit without --no-evaluate" in looms(*asked).stderr
+    frame, model = pd.read_csv(catches), load_model("m.skops").model
+    model.fit(frame.drop(columns="found"), frame["found"])
+    error = 1 - model.evaluate()["accuracy"]
+    save_model("m.skops", model, {"target": "found"})
+    assert f"everything repeated the error is {error:.4f}" in looms(*asked).stderr
+
+
+@pytest.mark.slow
 def test_a_stack_is_diagnosed_with_the_weights_that_it_has(looms, fit, catches):
     assert fit(catches, "-t", "found", "-c", "linear", "-c", "rbf", "-o", "s.skops").exit_code == 0
     result = looms("diagnose", "s.skops", "--bootstrap", 0)

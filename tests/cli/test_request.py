@@ -87,6 +87,18 @@ def test_options_make_the_model(options, expected):
     assert repr(model.get_params()) == repr(expected.get_params())  # splitters have no equality
 
 
+@pytest.mark.parametrize("n_rows", [50, 500, 2000])
+def test_expert_options_keep_the_candidates_of_auto(n_rows):
+    rows = np.empty((n_rows, 0))
+    expected = TabularClassifier()._candidates_for(rows)
+    model = ModelRequest(max_iter=3, criterion=["press", "wmw"]).model(True, rows)
+    assert len(model.candidates) == 2 * len(expected) - (n_rows >= 400)
+    assert [*dict.fromkeys(getattr(one, "kernel", None) for one in model.candidates)] == [
+        getattr(one, "kernel", None) for one in expected
+    ]
+    assert {one.search.max_iter for one in model.candidates if hasattr(one, "search")} == {3}
+
+
 def test_every_option_is_among_the_cases_and_in_a_part_of_the_help():
     options = {field.name for field in fields(ModelRequest)}
     assert {name for case, _ in CASES for name in case} == options

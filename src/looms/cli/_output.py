@@ -231,6 +231,8 @@ def check_can_write(
         lost = exists and any(source.exists() and path.samefile(source) for source in inputs)
     except OSError as error:
         raise InputError(f"no file can be called so ({error.strerror}): {error.filename}") from None
+    if str(path) == "-":
+        raise InputError(f"{option} - is no file: name one")
     if lost:
         raise InputError(f"{path} is an input and would be lost; name another {option}")
     if path.is_dir():

@@ -11,7 +11,7 @@ from functools import cached_property
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -225,6 +225,13 @@ class Prepared:
     def sparse(self) -> bool:
         """True for a sparse table."""
         return bool(issparse(self.X))
+
+    @property
+    def matrix_like(self) -> Any:
+        """Rows of the kind and number of those that the model is fitted to."""
+        if self.blocks is not None:
+            return self.blocks
+        return self.X if self.sparse else np.empty((len(self.rows), 0))
 
     @property
     def fit_options(self) -> dict[str, AnyArray]:

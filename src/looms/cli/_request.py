@@ -8,6 +8,7 @@ from inspect import signature
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from looms import (
     KernelClassifier,
@@ -23,16 +24,14 @@ from looms.cli._options import Bounds, Column
 from looms.cli._output import catch_messages, refused, warning
 from looms.cli._prepare import Prepared
 from looms.estimators._one_kernel import FULL_ROWS
-from looms.estimators._tabular import AUTO_KERNELS
 from looms.folds import GapKFold, fold_numbers, group_numbers
-from looms.kernels import Ranked
-from looms.kernels._names import as_kernel
 from looms.tables import TablePreprocessor
 from looms.tables._cells import POINT
 from looms.tables._target import Task
 
 #: Windows of time that are held out.
 WINDOWS = 10
+_NO_ROWS = np.empty((0, 0))
 
 
 def value_of(option: str, value: Any) -> Any:
@@ -179,8 +178,11 @@ class ModelRequest:
         values = {name: value_of(name, value) for name, value in given.items() if value is not None}
         return values | ({"cv": self.folds} if "cv" in options and self.folds else {})
 
-    def model(self, classes: bool, sparse: bool = False) -> Any:
-        """The unfitted model, of classes or of numbers; refuses options of the other."""
+    def model(self, classes: bool, rows: Any = _NO_ROWS) -> Any:
+        """The unfitted model, of classes or of numbers; refuses options of the other.
+
+        Expert options need the candidates of "auto", which depend on the ``rows`` of the fit.
+        """
         kind: Any = TabularClassifier if classes else TabularRegressor
         tasks, values = ("classification", "regression"), dict[str, Any]()
         for name, value in self._values(*OF_MODEL).items():
@@ -190,26 +192,27 @@ class ModelRequest:
                 raise InputError(f"{_option(name)} is for {other}, but this is {this}; see --task")
             values[parameter] = value
         if any(getattr(self, name) for name in OF_CANDIDATES):
-            values["candidates"] = self._kernels(classes, sparse)
+            values["candidates"] = self._candidates(kind(), classes, rows)
         return kind(**values)
 
-    def _kernels(self, classes: bool, sparse: bool) -> list[Any]:
-        """Candidates with the expert options, one for each kernel and criterion."""
+    def _candidates(self, of_auto: Any, classes: bool, rows: Any) -> list[Any]:
+        """Candidates with the expert options, one for each kernel and criterion, and the others."""
         options = {OF_SEARCH[name]: value for name, value in self._values(*OF_SEARCH).items()}
         kind: Any = KernelClassifier if classes else KernelRegressor
         m = value_of("n_landmarks", self.n_landmarks or "auto")
         if self.loss is not None and not classes:
             raise InputError("--loss is for classification, but this is a regression; see --task")
-        kernels = self.kernels
-        if kernels == ["auto"]:
-            kernels = [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
+        tried = [kind(kernel) for kernel in self.kernels if kernel != "auto"]
+        tried = tried or of_auto._candidates_for(rows)
         criteria: list[Any] = list(self.criterion) if self.criterion else [None]
         searches = [Search(criterion, prior=self.prior, **options) for criterion in criteria]
         loss = {} if self.loss is None else {"loss": self.loss}
         return [
-            kind(k, n_landmarks=m, search=criterion, **loss)
-            for k in kernels
-            for criterion in searches
+            clone(one).set_params(n_landmarks=m, search=search, **loss)
+            if isinstance(one, kind)
+            else one
+            for one in tried
+            for search in (searches if isinstance(one, kind) else searches[:1])
         ]
 
     def model_for(self, prepared: Prepared, again: bool = False) -> Any:
@@ -218,7 +221,7 @@ class ModelRequest:
         Splits fit it ``again`` to some of the rows, with the columns and kinds of the whole table.
         """
         classes, y = prepared.target.task == "classification", prepared.target.y
-        model = self.model(classes, prepared.sparse)
+        model = self.model(classes, prepared.matrix_like)
         self._check_folds(prepared, classes)
         if classes:
             positive = self._check_classes(y)

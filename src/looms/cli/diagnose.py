@@ -37,6 +37,7 @@ from looms.diagnostics._goodness_of_fit import GoodnessOfFit, least_replicates
 from looms.diagnostics._problem import classes_and_labels
 from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
+from looms.estimators._model import scores_of
 from looms.tables._target import matched_classes, target_of
 
 #: Largest number of influential rows on the screen; the CSV file has all.
@@ -201,6 +202,8 @@ def diagnose(
         note(f"{rows}: leaving one out keeps its duplicates, so scores are optimistic")
     diagnosis = diagnosed(subject, plan)
     show(diagnosis)
+    if data is None and saved.last.fitted_.tuned:
+        note(f"the model was tuned on these rows, so held-out errors are {_beside(saved)}")
     if n_impossible := diagnosis.deviance.n_impossible:
         rows = count(n_impossible, "held-out row")
         note(f"{rows} got probability 0 of the true class, so the held-out deviance is infinite")
@@ -213,6 +216,15 @@ def diagnose(
         for name, content in figures.items():
             write_output(plot / name, content)
         note(f"{len(figures)} figures are in {plot}")
+
+
+def _beside(saved: SavedModel) -> str:
+    """Words for errors whose hyper-parameters were tuned on the rows, with one that repeats it."""
+    scores = scores_of(saved.last)
+    if scores.optimistic:
+        return "optimistic; looms fit without --no-evaluate repeats the tuning without each fold"
+    error = score_text(1.0 - scores["accuracy"])
+    return f"optimistic; with everything repeated the error is {error} ({scores.kind})"
 
 
 def _fitted_subject(saved: SavedModel, path: Path) -> Subject:

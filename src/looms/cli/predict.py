@@ -92,7 +92,7 @@ def predict(
     file
         The rows to predict.
     output
-        CSV file to write; without it, standard output.
+        CSV file to write; without it, or as -, standard output.
     id
         Column of FILE that names the rows; by default they are numbered from 1.
     keep
@@ -110,6 +110,7 @@ def predict(
     looms predict clinic.looms.skops new.csv --prevalence yes=0.01
     """
     check_order("predict", model, source.file)
+    output = None if str(output) == "-" else output
     check_can_write_csv(output, force, source.file, model, holds=_HEADER)
     saved = load(model, source.max_bytes)
     with catch_messages():
