@@ -203,13 +203,12 @@ def assess(
     after a minute without any worker, or joblib's ``wait_for_workers_timeout`` if that is longer.
     Workers of loky end soon after a calling process that was killed.
 
-    A store identifies an estimator by its class and parameters, and a scorer by its function.
-    Code outside installed packages is also identified by what Python has loaded: classes with
-    their bases, functions, and the globals that these name. Editing it, or changing the minor
-    version of Python, runs the splits again. The versions of looms, NumPy, SciPy, scikit-learn
-    and the packages that estimator and scorers come from must be those of the store. Changes in
-    compiled code, in imports within a function, in names known only at run time, and in an
-    installed package whose version stays the same are not noticed.
+    A store identifies an estimator by its class and parameters, a scorer by its function, and
+    data by their values, as `joblib.hash` has it. Classes and functions of your own, outside
+    installed packages, are also identified by the files that define them: editing these runs the
+    splits again. The versions of looms, NumPy, SciPy, scikit-learn and the packages that estimator
+    and scorers come from must be those of the store. Changes in other files that yours import, and
+    in an installed package whose version stays the same, are not noticed: name another store.
 
     References
     ----------

@@ -270,7 +270,7 @@ class Experiment:
         Raises
         ------
         TypeError
-            If a parameter has no content to hash.
+            If a parameter has no key.
         """
         return content_key(
             estimator=self.estimator,
