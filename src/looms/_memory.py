@@ -6,6 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from looms._words import advice
+
 #: Arrays of n × n float64 in memory at once. A search by gradients has three (kernel matrix,
 #: gradient, distances); the peak of fits to 6000 rows was 3.4, to 3000 rows 3.7. The others are
 #: of a search on a grid, a fit with given values and the refits of a certificate, to 2000 rows.
@@ -47,7 +49,8 @@ def check_memory(n_rows: int, n_arrays: float = SEARCH) -> None:
     if free is not None and needed > free:
         raise MemoryError(
             f"the kernel matrix of {n_rows:,} rows, and arrays of its size beside it, take about "
-            f"{gigabytes(needed)} of memory, but {gigabytes(free)} are free. Use n_landmarks=1000, "
+            f"{gigabytes(needed)} of memory, but {gigabytes(free)} are free. Use "
+            f"{advice('n_landmarks', 1000)}, "
             "a model on landmarks, or a sample of the rows."
         )
 

@@ -22,7 +22,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from looms._checks import gaps_in, label_array, remark_on_order, value_numbers
 from looms._times import Timeline, exact_times, plain_times
 from looms._typing import AnyArray
-from looms._words import one_line
+from looms._words import advice, one_line
 
 __all__ = ["GapKFold", "joined_groups"]
 
@@ -239,7 +239,9 @@ def _splits(
     n_folds, n_units = int(match[2]), len(np.unique(groups))
     if not 2 <= n_folds <= n_units or match[1] == "0":
         unit = "groups" if grouped else "rows"
-        raise ValueError(f"cv must be from 2 folds to the number of {unit}, {n_units}, got {cv}.")
+        raise ValueError(
+            f"{advice('cv')} must be from 2 folds to the number of {unit}, {n_units}, got {cv}."
+        )
     if grouped:
         splitter = StratifiedGroupKFold if classes else GroupKFold
     else:
@@ -259,7 +261,7 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
         try:
             train, test = (np.asarray(part) for part in split)
         except (TypeError, ValueError):
-            raise ValueError("cv must give pairs of training and test rows.") from None
+            raise ValueError(f"{advice('cv')} must give pairs of training and test rows.") from None
         train, test = (
             np.flatnonzero(part) if part.dtype == bool and part.shape == (n,) else part
             for part in (train, test)
@@ -411,7 +413,7 @@ class GapKFold:
         time = exact_times(given)
         if time is None or time.shape != (n,):
             raise ValueError(
-                f"time must hold a number or a date for each of {n} rows, got "
+                f"{advice('time')} must hold a number or a date for each of {n} rows, got "
                 f"{given.dtype} of shape {given.shape}. If parts of the rows are fitted, sort the "
                 "rows by time and omit the argument time."
             )

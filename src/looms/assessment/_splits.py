@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from looms._checks import check_known
 from looms._typing import AnyArray
-from looms._words import count
+from looms._words import advice, count
 from looms.folds import group_numbers
 
 METHODS = ("shuffle", "kfold", "bootstrap", "forward")
@@ -197,10 +197,11 @@ def plan(
     if not (n_splits is None or (isinstance(n_splits, Integral) and n_splits >= 2)):
         raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
     if not isinstance(gap, Integral) or isinstance(gap, bool) or gap < 0:
-        raise ValueError(f"gap must be a number of rows, 0 or more, got {gap!r}.")
+        raise ValueError(f"{advice('gap')} must be a number of rows, 0 or more, got {gap!r}.")
     if gap and method != "forward":
         raise ValueError(
-            f'gap is for method="forward", where rows are in order of time, not for {method!r}.'
+            f"gap is for {advice('method', 'forward')}, where rows are in order of time, not for "
+            f"{method!r}."
         )
     n = len(np.asarray(y))
     least, default = 2, _SPLITS
@@ -217,7 +218,8 @@ def plan(
         size = float(test_size) if isinstance(test_size, Real) else float("nan")
         if not (1 <= size < n if whole else 0 < size < 1):
             raise ValueError(
-                f"test_size must be a share between 0 and 1, or a whole number of rows below {n}, "
+                f"{advice('test_size')} must be a share between 0 and 1, or a whole number of "
+                f"rows below {n}, "
                 f"got {test_size!r}."
             )
     if method == "forward":

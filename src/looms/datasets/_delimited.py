@@ -22,6 +22,7 @@ import pandas
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from looms._words import advice
 from looms.datasets._bytes import text_content
 from looms.datasets._rows import Source
 from looms.datasets._table import WRITTEN, TableError, check_columns, first_line
@@ -199,7 +200,8 @@ class _TextFile:
             raise TableError(
                 self.path,
                 f"line {n_lines} is not text in {self.encoding}",
-                "Give the encoding by encoding=..., such as utf-16-le, or check that the file has "
+                f"Give the encoding by {advice('encoding', ...)}, such as utf-16-le, or check "
+                "that the file has "
                 "the format that its name says.",
             ) from None
 
@@ -224,7 +226,7 @@ def _separator(text: str, usual: str, path: Path) -> str:
         return fits[0]
     marks = " and ".join(_SEPARATORS[mark] for mark in fits)
     problem = f"the separator is not clear: the first line may be divided by {marks}"
-    raise TableError(path, problem, "Give the separator by sep=...")
+    raise TableError(path, problem, f"Give the separator by {advice('sep', ...)}")
 
 
 def _rows_end(text: str, sep: str, goes_on: bool) -> tuple[int, int | None]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import pandas
 
 from looms._checks import check_known
+from looms._words import advice
 from looms.datasets._arff import read_arff
 from looms.datasets._arrow import arrow_source, object_source
 from looms.datasets._bytes import MAX_BYTES, STDIN, is_pipe
@@ -247,7 +248,9 @@ def _check_options(
             raise TableError(path, problem, "Leave it out.")
     sep = given.get("sep", ",")
     if len(sep) != 1 or not sep.isascii() or sep in '"\r\n':
-        raise ValueError(f"sep={sep!r} is not one character of ASCII other than a quotation mark")
+        raise ValueError(
+            f"{advice('sep', sep)} is not one character of ASCII other than a quotation mark"
+        )
     if format in ("svmlight", "npz"):
         if keep:
             raise TableError(path, f"there is no column {keep[0]!r}", "Its columns have no names.")

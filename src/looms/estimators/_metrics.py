@@ -31,7 +31,7 @@ from looms._checks import check_known
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors
 from looms._typing import AnyArray, Array
-from looms._words import listed
+from looms._words import advice, listed
 from looms.criteria import mean_class_error
 from looms.estimators._targets import order_of
 from looms.estimators._warnings import warn
@@ -197,7 +197,9 @@ def _suited(one: Any, model: Any, y: AnyArray, order: AnyArray | None) -> Any:
     positive one. Names of scorers that cannot score such predictions are refused."""
     scorer = named_scorer(one) if isinstance(one, str) else one
     if not callable(scorer):
-        raise TypeError(f"scoring must be names or callables (estimator, X, y), got {one!r}.")
+        raise TypeError(
+            f"{advice('scoring')} must be names or callables (estimator, X, y), got {one!r}."
+        )
     if _is_metric(scorer):
         raise TypeError(
             f"scoring takes callables (estimator, X, y), and {_name(one)} is one of (y_true, "

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from looms._checks import check_count, check_flag, check_share
+from looms._words import advice
 from looms.optimize._minimize import minimize
 
 
@@ -106,7 +107,10 @@ class Search(BaseEstimator):  # type: ignore[misc]
         """
         check_flag("prior", self.prior)
         if self.method == "grid" and self.prior:
-            raise ValueError("method='grid' compares its points without a prior: give prior=False.")
+            raise ValueError(
+                f"{advice('method', 'grid')} compares its points without a prior: give "
+                f"{advice('prior', False)}."
+            )
         check_count(self.max_iter, "max_iter")
         check_count(self.n_restarts, "n_restarts", least=0)
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):

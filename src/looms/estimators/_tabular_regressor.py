@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_random_state, get_tags
 
 from looms._checks import check_known, ensure_list
 from looms._typing import Array, Matrix
+from looms._words import advice
 from looms.estimators._callbacks import CallbackWatcher
 from looms.estimators._folds import unfitted
 from looms.estimators._kernel_regressor import KernelRegressor
@@ -229,7 +230,10 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
             if name not in admitted or (y.ndim > 1 and name != "none"):
                 why = f"does not admit all targets, the smallest of which is {y.min():.3g}"
                 why = "is for one target" if y.ndim > 1 else why
-                raise ValueError(f"target={name!r} {why}: leave it out, or use target='auto'.")
+                raise ValueError(
+                    f"{advice('target', name)} {why}: leave it out, or use "
+                    f"{advice('target', 'auto')}."
+                )
         return names
 
     def _drawn(self, rows: Rows) -> Rows:

@@ -15,6 +15,7 @@ from looms._classes import class_factors, merge_ties, tie_width
 from looms._optional import require
 from looms._scores import ValuesAndErrors, ordered_baselines, ordered_scores
 from looms._typing import AnyArray, Array
+from looms._words import advice
 from looms.fitted._outcome import Outcome
 from looms.held_out import HeldOut
 from looms.selection._candidates import HeldOutLoss
@@ -154,7 +155,8 @@ class OrderedClasses(Outcome):
         """Sorted classes, which stand in this ``order`` among others."""
         if calibration not in ("sigmoid", None):
             raise ValueError(
-                f"calibration={calibration!r} is for classes without order: use 'sigmoid', or give "
+                f"{advice('calibration', calibration)} is for classes without order: use "
+                "'sigmoid', or give "
                 "y.astype(str)."
             )
         place = {label: k for k, label in enumerate(order.tolist())}

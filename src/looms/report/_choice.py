@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from looms._words import count, digits
+from looms._words import advice, count, digits
 from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment
 from looms.optimize._search import StopReason
@@ -56,7 +56,8 @@ def search_cautions(model: Reported) -> Iterator[Caution]:
     if m is not None and tuning.gain_of_landmarks > 0:
         yield note(
             "More landmarks would help",
-            f"Those that n_landmarks='auto' added last, up to {m}, lowered the criterion by "
+            f"Those that {advice('n_landmarks', 'auto')} added last, up to {m}, lowered the "
+            "criterion by "
             f"{tuning.gain_of_landmarks:.1%}, and it adds no more: n_landmarks={2 * m} would "
             "probably lower it again, at four times the cost.",
         )

@@ -13,7 +13,7 @@ from scipy import sparse
 from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import row_name
+from looms._words import advice, row_name
 from looms.tables._cells import POINT, Cells, Marks, is_written, marks_of, spelling_in
 from looms.tables._frames import Column
 from looms.tables._kinds import cells_of, read_column, texts_of
@@ -160,13 +160,14 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
         raise TargetError(
             f"the target is text, though {like.sum()} of its {len(labels)} values look like "
             f"numbers, because {why}",
-            f"{cure}, or use task='classification' to make each value a class",
+            f"{cure}, or use {advice('task', 'classification')} to make each value a class",
         )
     if n_values > 2 and max(n_values / len(labels), n_alone / n_values) > 0.5:
         raise TargetError(
             f"the target has {n_values} different labels in {len(labels)} rows, {n_alone} of them "
             "in only one row",
-            "name another column, or use task='classification' to make each label a class",
+            f"name another column, or use {advice('task', 'classification')} to make each label a "
+            "class",
         )
 
 
@@ -190,7 +191,8 @@ def numbers(column: Column, marks: Marks = POINT) -> AnyArray:
     row = int(wrong.argmax())  # the first of all if all look like numbers
     raise ValueError(
         f"the target of a regression must be numbers, but this one holds {values[row]!r}; use "
-        f"task='classification', correct {row_name(column, row)} or choose the mark by decimal=..."
+        f"{advice('task', 'classification')}, correct {row_name(column, row)} or choose the mark "
+        f"by {advice('decimal', ...)}"
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn import metrics
 
 from looms._typing import AnyArray, Array
+from looms._words import advice
 from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._calibrators import class_probabilities
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
@@ -329,8 +330,12 @@ def calibrated(model: Reported, calibration: str) -> Array:
     takes little time."""
     if not model.outcome.labeled:
         if model.outcome.calibration is None:
-            raise ValueError("The model has no probabilities: fit it with calibration='sigmoid'.")
-        raise ValueError(f"calibration={calibration!r} is for classes without order: use None.")
+            raise ValueError(
+                f"The model has no probabilities: fit it with {advice('calibration', 'sigmoid')}."
+            )
+        raise ValueError(
+            f"{advice('calibration', calibration)} is for classes without order: use None."
+        )
     held_out = model.held_out
     if held_out.n_samples * held_out.y.size <= _MOST_LEFT_OUT[calibration]:
         return loo_probabilities(held_out, calibration)

@@ -10,6 +10,7 @@ import numpy as np
 
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
+from looms._words import advice
 from looms.diagnostics import case_deletion
 from looms.report.displays.base import ModelDisplay, diagonal, ink, label_axes
 from looms.report.model import model_of, residual_sizes
@@ -193,7 +194,9 @@ class ResidualsDisplay(ModelDisplay):
         y, outputs, weight = map(model.fitted.rows.own, model.scores.predictions)
         if y.ndim == 2:
             if not 0 <= target < y.shape[1]:
-                raise ValueError(f"target must be 0 to {y.shape[1] - 1}, got {target!r}.")
+                raise ValueError(
+                    f"{advice('target')} must be 0 to {y.shape[1] - 1}, got {target!r}."
+                )
             y, outputs = y[:, target], outputs[:, target]
         return cls._interval_display(y, outputs, weight, confidence_level)
 
@@ -229,7 +232,9 @@ class ResidualsDisplay(ModelDisplay):
         cls, y: Array, outputs: Array, weight: Array, confidence_level: float
     ) -> Self:
         if not 0 < confidence_level < 1:
-            raise ValueError(f"confidence_level must be between 0 and 1, got {confidence_level!r}.")
+            raise ValueError(
+                f"{advice('confidence_level')} must be between 0 and 1, got {confidence_level!r}."
+            )
         sizes = np.abs(y - outputs)
         order = np.argsort(sizes, kind="stable")
         share = weight / weight.sum()
