@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray
-from looms._words import row_name
+from looms._words import row_name, setting
 
 
 def check_known(
@@ -26,7 +26,7 @@ def check_known(
         near = near or get_close_matches(str(name), known, 1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         listed = ", ".join(shown or known)
-        raise ValueError(f"Unknown {kind} {name!r}{meant}; known are {listed}{more}.")
+        raise ValueError(f"Unknown {setting(kind)} {name!r}{meant}; known are {listed}{more}.")
 
 
 def check_count(value: Any, name: str, least: int = 1, others: str = "") -> None:
@@ -34,7 +34,7 @@ def check_count(value: Any, name: str, least: int = 1, others: str = "") -> None
     proper = isinstance(value, Integral) and not isinstance(value, bool)
     if not (proper and int(value) >= least):
         number = "a positive integer" if least == 1 else f"an integer of at least {least}"
-        raise ValueError(f"{name} must be {number}{others}, got {value!r}.")
+        raise ValueError(f"{setting(name)} must be {number}{others}, got {value!r}.")
 
 
 def check_share(value: Any, name: str) -> None:
@@ -42,7 +42,7 @@ def check_share(value: Any, name: str) -> None:
     if not (isinstance(value, Real) and 0 < float(value) < 1):
         percent = isinstance(value, Real) and 10 <= float(value) < 100
         meant = f" Did you mean {float(value) / 100:g}?" if percent else ""
-        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.{meant}")
+        raise ValueError(f"{setting(name)} must be a number between 0 and 1, got {value!r}.{meant}")
 
 
 def check_estimator(estimator: Any) -> None:
@@ -67,7 +67,7 @@ def ensure_list(parameter: Any) -> list[Any]:
 def check_flag(name: str, value: Any) -> None:
     """ValueError unless ``value`` is True or False: a string such as "no" would count as true."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
+        raise ValueError(f"{setting(name)} must be True or False, got {value!r}.")
 
 
 def readable_table(X: Any) -> Any:

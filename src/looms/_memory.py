@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from looms._words import advice
+from looms._words import setting
 
 #: Arrays of n × n float64 in memory at once. A search by gradients has three (kernel matrix,
 #: gradient, distances); the peak of fits to 6000 rows was 3.4, to 3000 rows 3.7. The others are
@@ -50,7 +50,7 @@ def check_memory(n_rows: int, n_arrays: float = SEARCH) -> None:
         raise MemoryError(
             f"the kernel matrix of {n_rows:,} rows, and arrays of its size beside it, take about "
             f"{gigabytes(needed)} of memory, but {gigabytes(free)} are free. Use "
-            f"{advice('n_landmarks', 1000)}, "
+            f"{setting('n_landmarks', 1000)}, "
             "a model on landmarks, or a sample of the rows."
         )
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from looms._typing import AnyArray
-from looms._words import advice
+from looms._words import setting
 
 #: Machine epsilons that a float may be off by: of 3 * 0.1, or of dates as days with fractions.
 _EPSILONS = 8
@@ -137,14 +137,14 @@ class Timeline:
         if times.dtype.kind != "M":
             number = _number(gap)
             if number is None or number < 0:
-                raise ValueError(f"{advice('gap')} must be a number of 0 or more, got {gap!r}.")
+                raise ValueError(f"{setting('gap')} must be a number of 0 or more, got {gap!r}.")
             return cls(times.tolist(), number, errors)
         (kind, unit), (gap_kind, length) = _unit(times.dtype), _duration(gap)
         if kind == "months" != gap_kind:
             times, (kind, unit) = times.astype("M8[D]"), _UNITS["D"]
         if kind != gap_kind or length < 0:
             raise ValueError(
-                f"{advice('gap')} must be a duration of 0 or more, such as of days, got {gap!r}."
+                f"{setting('gap')} must be a duration of 0 or more, such as of days, got {gap!r}."
             )
         return cls(times.astype(np.int64).tolist(), length / unit, errors)
 

@@ -34,7 +34,9 @@ class Advice(NamedTuple):
     def __str__(self) -> str:
         if self.text is not None:
             return self.text
-        return self.parameter + ("" if self.value is UNSET else f"={self.value!r}")
+        if self.value is UNSET:
+            return self.parameter
+        return f"{self.parameter}={'...' if self.value is ... else one_line(self.value)}"
 
 
 UNSET = object()
@@ -50,16 +52,16 @@ def advice_in(words: Callable[[Advice], str]) -> Iterator[None]:
         _RENDERED.reset(before)
 
 
-def advice(parameter: str, value: Any = UNSET, text: str | None = None) -> str:
+def setting(parameter: str, value: Any = UNSET, text: str | None = None) -> str:
     """A parameter to set, ``parameter=value``, or what else to do, in the words of who is told.
 
     Examples
     --------
-    >>> from looms._words import advice, advice_in
-    >>> advice("threshold", 0.5)
+    >>> from looms._words import advice_in, setting
+    >>> setting("threshold", 0.5)
     'threshold=0.5'
     >>> with advice_in(lambda one: f"--{one.parameter} {one.value}"):
-    ...     advice("threshold", 0.5)
+    ...     setting("threshold", 0.5)
     '--threshold 0.5'
     """
     return _RENDERED.get(str)(Advice(parameter, value, text))

@@ -22,7 +22,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from looms._checks import gaps_in, label_array, remark_on_order, value_numbers
 from looms._times import Timeline, exact_times, plain_times
 from looms._typing import AnyArray
-from looms._words import advice, one_line
+from looms._words import one_line, setting
 
 __all__ = ["GapKFold", "joined_groups"]
 
@@ -122,7 +122,7 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     if groups is None:
         if splits_groups(cv):
             raise ValueError(
-                f"cv={one_line(cv)} splits groups: give groups, or a splitter of rows."
+                f"{setting('cv', cv)} splits groups: give groups, or a splitter of rows."
             )
         return np.arange(n)
     numbers = _numbers_of_labels(groups, n, "groups")
@@ -240,7 +240,7 @@ def _splits(
     if not 2 <= n_folds <= n_units or match[1] == "0":
         unit = "groups" if grouped else "rows"
         raise ValueError(
-            f"{advice('cv')} must be from 2 folds to the number of {unit}, {n_units}, got {cv}."
+            f"{setting('cv')} must be from 2 folds to the number of {unit}, {n_units}, got {cv}."
         )
     if grouped:
         splitter = StratifiedGroupKFold if classes else GroupKFold
@@ -261,7 +261,9 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
         try:
             train, test = (np.asarray(part) for part in split)
         except (TypeError, ValueError):
-            raise ValueError(f"{advice('cv')} must give pairs of training and test rows.") from None
+            raise ValueError(
+                f"{setting('cv')} must give pairs of training and test rows."
+            ) from None
         train, test = (
             np.flatnonzero(part) if part.dtype == bool and part.shape == (n,) else part
             for part in (train, test)
@@ -413,7 +415,7 @@ class GapKFold:
         time = exact_times(given)
         if time is None or time.shape != (n,):
             raise ValueError(
-                f"{advice('time')} must hold a number or a date for each of {n} rows, got "
+                f"{setting('time')} must hold a number or a date for each of {n} rows, got "
                 f"{given.dtype} of shape {given.shape}. If parts of the rows are fitted, sort the "
                 "rows by time and omit the argument time."
             )

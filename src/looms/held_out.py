@@ -10,7 +10,7 @@ import numpy.typing as npt
 from looms import _html
 from looms._scores import number_scores, score_with_error
 from looms._typing import Array
-from looms._words import advice, count
+from looms._words import count, setting
 
 __all__ = ["HeldOut"]
 
@@ -101,7 +101,7 @@ class HeldOut(ReadOnly):
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
         if weight.shape != y.shape[:1]:
             raise ValueError(
-                f"{advice('sample_weight')} must have one entry per row of y, but sample_weight "
+                f"{setting('sample_weight')} must have one entry per row of y, but sample_weight "
                 "has shape "
                 f"{weight.shape} and y has shape {y.shape}."
             )

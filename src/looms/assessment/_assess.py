@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from looms._words import advice
+from looms._words import setting
 from looms.assessment._bootstrap632 import out_of_bag
 from looms.assessment._errors import AllSplitsRaisedError, AssessmentInterrupted
 from looms.assessment._experiment import Experiment, checked_seed, estimator_key, estimator_text
@@ -308,7 +308,7 @@ def finished(
             f"{type(experiment.estimator).__name__} cannot be given sample_weight in fit, so "
             "resamples contain duplicate rows. Cross-validation inside the estimator is then "
             "optimistic, which biases its tuning and this estimate; "
-            f"{advice('method', 'shuffle')} has no duplicates.",
+            f"{setting('method', 'shuffle')} has no duplicates.",
             stacklevel=level_of_user(),
         )
     by_index = {split.index: split for split in splits}
@@ -328,7 +328,7 @@ def finished(
     except KeyboardInterrupt:
         message = f"{len(results)} of {len(splits)} splits are done"
         message += (
-            " and were not stored: store=... would have kept them."
+            f" and were not stored: {setting('store', ...)} would have kept them."
             if store is None
             else f" and stored in {store}: repeat it to run the rest."
         )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from looms._typing import AnyArray, Array
-from looms._words import advice
+from looms._words import setting
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
 from looms.estimators._metrics import Scorer, own_name, scorer_takes_weights
@@ -90,7 +90,7 @@ def check_defined(names: Mapping[str, Scorer], y: npt.ArrayLike) -> None:
         raise ValueError(
             f"The .632+ bootstrap needs the score of predictions without information, which is "
             f"known for {', '.join(KNOWN)} under these names, not for "
-            f"{', '.join(unknown)}; give those as scoring, or use {advice('method', 'shuffle')}."
+            f"{', '.join(unknown)}; give those as scoring, or use {setting('method', 'shuffle')}."
         )
 
 

@@ -15,7 +15,7 @@ from looms import _html
 from looms._checks import check_share
 from looms._optional import require
 from looms._scores import scale_of
-from looms._words import advice, aligned, estimate_text, interval_text, score_text
+from looms._words import aligned, estimate_text, interval_text, score_text, setting
 from looms.assessment._assess import Progress, finished
 from looms.assessment._experiment import Experiment, checked_seed
 from looms.assessment._result import Assessment, corrected_error
@@ -206,7 +206,7 @@ def compare(
         )
     if options.get("method") in ("bootstrap", "forward"):
         raise ValueError(
-            f'The corrected resampled t-test is for {advice("method", "shuffle")} and "kfold"; '
+            f'The corrected resampled t-test is for {setting("method", "shuffle")} and "kfold"; '
             "assess each "
             f"estimator by itself for {options['method']!r}."
         )

@@ -26,7 +26,7 @@ from looms._optional import require
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
-from looms._words import advice
+from looms._words import setting
 from looms.assessment._bootstrap632 import KNOWN, check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
 from looms.assessment._scoring import default_scoring, score_all
@@ -163,7 +163,7 @@ class Experiment:
                 f"{n_duplicates} of {len(self.y)} rows are duplicates of other rows, equal in "
                 "every feature. A split can put one in the training part and another in the test "
                 "part, so the scores are optimistic. Drop them, or keep them on one side: "
-                f"{advice('duplicates', 'group')}.",
+                f"{setting('duplicates', 'group')}.",
                 DuplicatesWarning,
                 stacklevel=level_of_user(),
             )
@@ -317,13 +317,13 @@ def checked_weights(sample_weight: Any, n_samples: int) -> Array | None:
     weight = squeeze_column(np.array(sample_weight, dtype=np.float64))
     if weight.shape != (n_samples,):
         raise ValueError(
-            f"{advice('sample_weight')} must have one weight for each of the {n_samples} samples, "
+            f"{setting('sample_weight')} must have one weight for each of the {n_samples} samples, "
             "but has "
             f"shape {weight.shape}."
         )
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
         raise ValueError(
-            f"{advice('sample_weight')} must be finite and not negative, and not all zero."
+            f"{setting('sample_weight')} must be finite and not negative, and not all zero."
         )
     return weight
 
@@ -334,7 +334,7 @@ def checked_seed(random_state: Any, store: str | os.PathLike[str] | None) -> int
     if whole and int(random_state) >= 0:
         return int(random_state)
     if whole:
-        raise ValueError(f"{advice('random_state')} must not be negative, got {random_state!r}.")
+        raise ValueError(f"{setting('random_state')} must not be negative, got {random_state!r}.")
     if store is not None:
         raise ValueError(
             "A store needs an integer random_state, to find its splits again; got "

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from looms._checks import check_known
 from looms._typing import AnyArray
-from looms._words import advice, count
+from looms._words import count, setting
 from looms.folds import group_numbers
 
 METHODS = ("shuffle", "kfold", "bootstrap", "forward")
@@ -197,10 +197,10 @@ def plan(
     if not (n_splits is None or (isinstance(n_splits, Integral) and n_splits >= 2)):
         raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
     if not isinstance(gap, Integral) or isinstance(gap, bool) or gap < 0:
-        raise ValueError(f"{advice('gap')} must be a number of rows, 0 or more, got {gap!r}.")
+        raise ValueError(f"{setting('gap')} must be a number of rows, 0 or more, got {gap!r}.")
     if gap and method != "forward":
         raise ValueError(
-            f"gap is for {advice('method', 'forward')}, where rows are in order of time, not for "
+            f"gap is for {setting('method', 'forward')}, where rows are in order of time, not for "
             f"{method!r}."
         )
     n = len(np.asarray(y))
@@ -211,14 +211,14 @@ def plan(
         if n_splits is not None and n_splits % least:
             raise ValueError(
                 f"n_splits={n_splits} is not a multiple of the {least} folds that "
-                f"test_size={test_size} makes: k-fold is repeated whole or not at all."
+                f"{setting('test_size', test_size)} makes: k-fold is repeated whole or not at all."
             )
     elif method != "bootstrap":
         whole = isinstance(test_size, Integral) and not isinstance(test_size, bool)
         size = float(test_size) if isinstance(test_size, Real) else float("nan")
         if not (1 <= size < n if whole else 0 < size < 1):
             raise ValueError(
-                f"{advice('test_size')} must be a share between 0 and 1, or a whole number of "
+                f"{setting('test_size')} must be a share between 0 and 1, or a whole number of "
                 f"rows below {n}, "
                 f"got {test_size!r}."
             )
@@ -236,7 +236,8 @@ def plan(
         fewer = f"n_splits={most} or " if most >= 2 else ""
         raise ValueError(
             f"{len(splits)} windows of {count(n_test, 'row')} and a gap of {gap} leave none of the "
-            f"{count(n, 'row')} to train on before the first: take {fewer}a smaller test_size."
+            f"{count(n, 'row')} to train on before the first: take {fewer}a smaller "
+            f"{setting('test_size')}."
         )
     for split in splits:
         if not len(split.rows(y, groups)[0]):
@@ -252,7 +253,8 @@ def n_folds_of(test_size: float) -> int:
     is_share = isinstance(test_size, Real) and 0 < float(test_size) <= 0.5
     if not is_share or abs(1 / float(test_size) - round(1 / float(test_size))) > 0.05:
         raise ValueError(
-            "For k-fold test_size must be 1/k, such as 0.1 for ten folds, at most 0.5; got "
+            f"For k-fold {setting('test_size')} must be 1/k, such as 0.1 for ten folds, at most "
+            "0.5; got "
             f"{test_size!r}."
         )
     return round(1 / float(test_size))
@@ -269,12 +271,16 @@ def _check_members(y: npt.ArrayLike, groups: AnyArray | None, least: int, split:
     needs = {
         "shuffle": "one to train and one to test",
         "bootstrap": "one to train and one out of the bag",
-        "kfold": f"one for each of the {least} folds of test_size={split.test_size}",
+        "kfold": f"one for each of the {least} folds of {setting('test_size', split.test_size)}",
     }[split.method]
     classes, _, held = _classes_held(y, units.of_row)
     for label, n in zip(classes.tolist(), np.bincount(held).tolist(), strict=True):
         if n < least:
-            advice = "; a larger test_size makes fewer folds" if split.method == "kfold" else ""
+            advice = (
+                f"; a larger {setting('test_size')} makes fewer folds"
+                if split.method == "kfold"
+                else ""
+            )
             has, finer = f"has {count(n, 'member')}", ""
             if grouped:
                 has = f"is in {count(n, 'group')} of rows held out together"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from looms._typing import Array
-from looms._words import advice
+from looms._words import setting
 
 _BLOCK = 1 << 18  # outputs held at a time, in half a dozen temporaries
 _MAX_ITERATIONS = 200
@@ -192,10 +192,10 @@ def checked_sample(
     positive = positive_labels(labels)
     weight = np.ones(len(f)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError(f"{advice('sample_weight')} must be finite and not negative.")
+        raise ValueError(f"{setting('sample_weight')} must be finite and not negative.")
     weighted = weight > 0
     if not weighted.any():
-        raise ValueError(f"{advice('sample_weight')} must be positive for at least one sample.")
+        raise ValueError(f"{setting('sample_weight')} must be positive for at least one sample.")
     if not np.isfinite(f[weighted]).all():
         raise ValueError("outputs must be finite, but some are not.")
     return f[weighted], positive[weighted], weight[weighted]

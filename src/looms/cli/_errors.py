@@ -17,7 +17,8 @@ import typer
 
 from looms._files import FileError
 from looms._optional import command_for
-from looms.cli._names import OPTIONS
+from looms._words import UNSET, Advice
+from looms.cli._names import OPTIONS, REMEDIES
 
 BAD_INPUT = 2
 OTHER = 1
@@ -162,12 +163,38 @@ def is_quiet() -> bool:
 
 def say(message: str) -> None:
     """Write a line to stderr, in the words of the command line."""
-    echo(visible(name_options(" ".join(message.split()))))
+    echo(visible(" ".join(message.split())))
 
 
 def echo(line: str) -> None:
     """Write a line to stderr, in the signs of its encoding."""
     typer.echo(writable(line, sys.stderr), err=True)
+
+
+def in_options(advice: Advice) -> str:
+    """Advice in the words of the command line, with options in place of parameters.
+
+    Examples
+    --------
+    >>> from looms._words import UNSET, Advice
+    >>> in_options(Advice("class_weight", "balanced", None))
+    '--class-weight balanced'
+    >>> in_options(Advice("n_landmarks", None, None)), in_options(Advice("sep", ..., None))
+    ('no --n-landmarks', '--sep')
+    >>> in_options(Advice("fit_intercept", True, None))
+    'fit_intercept=True'
+    """
+    name = OPTIONS.get(advice.parameter)
+    if advice.text is not None:
+        return REMEDIES.get(advice.parameter, advice.text)
+    if name is None:
+        return str(advice)
+    option = f"--{name.replace('_', '-')}"
+    if advice.value is None or advice.value is False:
+        return f"no {option}"
+    if any(advice.value is one for one in (UNSET, True, ...)):
+        return option
+    return f"{option} {advice.value}"
 
 
 def name_options(text: str) -> str:

@@ -53,3 +53,5 @@ OPTIONS = {
     **{"kernel": "candidates", "probability": "calibration"},
     "scoring": "metric",
 }
+#: Remedies that the command line has in other words.
+REMEDIES: dict[str, str] = {}

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_origin, g
 import typer
 from typer.models import ParameterInfo
 
-from looms._words import rows_of_files
-from looms.cli._errors import InputError, quietly, reported
+from looms._words import advice_in, rows_of_files
+from looms.cli._errors import InputError, in_options, quietly, reported
 from looms.cli._names import PANEL_OF
 from looms.datasets._read import Format
 
@@ -71,7 +71,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         ]
 
     def run(**values: Any) -> None:
-        with reported(), rows_of_files(), quietly(values.pop("quiet")):
+        with reported(), advice_in(in_options), rows_of_files(), quietly(values.pop("quiet")):
             if values.get("jobs") == 0:
                 raise InputError("--jobs 0 would run nothing; use 1, or -1 for one per core")
             for name in LISTS & values.keys():

@@ -79,7 +79,7 @@ class Meter:
             for key, score in result.scores.items()
         ]
         if result.error is not None:
-            texts = [visible(name_options(" ".join(f"raised {result.error}".split())))]
+            texts = [visible(" ".join(f"raised {result.error}".split()))]
         scores = "; ".join(texts)
         self.show(done, total, scores + left, f"{name}: {scores} ({done} of {total}{left})")
 

@@ -59,7 +59,7 @@ def facts_of(
     names = pandas.Series(index, pandas.Index(index, name=saved.rows_are))
     if saved.metadata.get("by_fit", True):
         about["command"] = command_of(saved.metadata)
-    about |= {"assessment": assessment, "title": title, "reword": name_options}
+    about |= {"assessment": assessment, "title": title}
     return Facts(saved.model, names, **about)
 
 

@@ -65,7 +65,7 @@ def check(
     X = X.drop(columns=groups) if groups else X
     with catch_messages(prefix=f"{file}: "):
         result = looms.check(X, table.y, labels, task=task, decimal=source.decimal)
-    findings = [{**found, "text": name_options(found["text"])} for found in result["findings"]]
+    findings = [{**found, "text": found["text"]} for found in result["findings"]]
     result = TableCheck({**result, "target": target, "findings": findings})
     if report is not None:
         with writing(report, "--report"):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from looms._files import reading
+from looms._words import setting
 from looms.datasets._table import TableError
 
 #: Largest unpacked size in bytes of a file, unless the caller allows more. A table takes several
@@ -56,7 +57,8 @@ def chunks(
                 while chunk := file.read(size):
                     what = next((w for s, w in _SIGNATURES.items() if chunk.startswith(s)), None)
                     if text and not n_bytes and what:
-                        advice = "Give it the suffix of its format, or format=...; unpack archives."
+                        given = setting("format", ...)
+                        advice = f"Give it the suffix of its format, or {given}; unpack archives."
                         raise TableError(path, f"by its first bytes this is {what}", advice)
                     blank, n_bytes = blank and chunk.isspace(), n_bytes + len(chunk)
                     if max_bytes is not None and n_bytes > max_bytes:
@@ -114,5 +116,5 @@ def too_large(path: Path, max_bytes: int) -> TableError:
     return TableError(
         path,
         f"it has more than {max_bytes:,} bytes, unpacked",
-        "If that is right and there is memory for it, allow more by max_bytes.",
+        f"If that is right and there is memory for it, allow more by {setting('max_bytes')}.",
     )

@@ -22,7 +22,7 @@ import pandas
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from looms._words import advice
+from looms._words import setting
 from looms.datasets._bytes import text_content
 from looms.datasets._rows import Source
 from looms.datasets._table import WRITTEN, TableError, check_columns, first_line
@@ -178,8 +178,8 @@ class _TextFile:
         except pa.ArrowInvalid as error:
             problem = first_line(error).removeprefix("CSV parse error: ")
             problem = re.sub(r"^Row #(\d+)", lambda m: f"data row {int(m[1]) + n_rows}", problem)
-            advice = "Correct that row, or give the separator by sep=..., often ';'."
-            raise TableError(self.path, problem, advice) from None
+            remedy = f"Correct that row, or give the separator by {setting('sep', ...)}, often ';'."
+            raise TableError(self.path, problem, remedy) from None
 
     def _texts(self) -> Iterator[str]:
         """Pieces of the file as text, without a byte order mark."""
@@ -192,17 +192,16 @@ class _TextFile:
                 yield text if begun else text.removeprefix("\ufeff")
                 n_lines, begun = n_lines + text.count("\n"), begun or bool(text)
         except LookupError:
-            problem, advice = f"there is no encoding {self.encoding!r}", "Known is utf-8, for one."
-            raise TableError(self.path, problem, advice) from None
+            problem, remedy = f"there is no encoding {self.encoding!r}", "Known is utf-8, for one."
+            raise TableError(self.path, problem, remedy) from None
         except UnicodeError as error:
             before: Any = getattr(error, "object", "")[: getattr(error, "start", 0)]
             n_lines += before.count("\n" if isinstance(before, str) else b"\n")
             raise TableError(
                 self.path,
                 f"line {n_lines} is not text in {self.encoding}",
-                f"Give the encoding by {advice('encoding', ...)}, such as utf-16-le, or check "
-                "that the file has "
-                "the format that its name says.",
+                f"Give the encoding by {setting('encoding', ...)}, such as utf-16-le, or check "
+                "that the file has the format that its name says.",
             ) from None
 
 
@@ -226,7 +225,7 @@ def _separator(text: str, usual: str, path: Path) -> str:
         return fits[0]
     marks = " and ".join(_SEPARATORS[mark] for mark in fits)
     problem = f"the separator is not clear: the first line may be divided by {marks}"
-    raise TableError(path, problem, f"Give the separator by {advice('sep', ...)}")
+    raise TableError(path, problem, f"Give the separator by {setting('sep', ...)}")
 
 
 def _rows_end(text: str, sep: str, goes_on: bool) -> tuple[int, int | None]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import pandas
 
 from looms._checks import check_known
-from looms._words import advice
+from looms._words import setting
 from looms.datasets._arff import read_arff
 from looms.datasets._arrow import arrow_source, object_source
 from looms.datasets._bytes import MAX_BYTES, STDIN, is_pipe
@@ -249,7 +249,7 @@ def _check_options(
     sep = given.get("sep", ",")
     if len(sep) != 1 or not sep.isascii() or sep in '"\r\n':
         raise ValueError(
-            f"{advice('sep', sep)} is not one character of ASCII other than a quotation mark"
+            f"{setting('sep', sep)} is not one character of ASCII other than a quotation mark"
         )
     if format in ("svmlight", "npz"):
         if keep:
@@ -269,5 +269,6 @@ def _guess(path: Path) -> Format:
         advice = "Name the file of the data, which ends in .npz."
         raise TableError(path, "these are labels without data", advice)
     problem = f"the suffix {suffix!r} is of no known format" if suffix else "its name has no suffix"
-    advice = f"Known are {', '.join(SUFFIXES)}; or give format=...: {', '.join(get_args(Format))}."
+    formats = f"{setting('format', ...)}: {', '.join(get_args(Format))}"
+    advice = f"Known are {', '.join(SUFFIXES)}; or give {formats}."
     raise TableError(path, problem, advice)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas
 
 from looms._optional import require
-from looms._words import advice, listed
+from looms._words import listed, setting
 from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._table import WRITTEN, TableError, check_columns
 from looms.tables._cells import text_of
@@ -100,7 +100,7 @@ def _chosen(book: Any, sheet: str | int | None, path: Path, max_bytes: int) -> l
         if 1 <= number <= len(names):
             return _rows(book, names[number - 1], path, max_bytes)
         problem = f"there is no sheet {sheet!r}; its sheets are {listed(names, 20)}"
-    raise TableError(path, problem, f"Choose one by {advice('sheet', ...)}, name or number.")
+    raise TableError(path, problem, f"Choose one by {setting('sheet', ...)}, name or number.")
 
 
 def _rows(book: Any, name: str, path: Path, max_bytes: int) -> list[list[Any]]:

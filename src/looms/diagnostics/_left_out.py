@@ -15,7 +15,7 @@ from looms._checks import label_array
 from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms._words import one_line
+from looms._words import setting
 from looms.calibration._sigmoid import fit_sigmoids
 from looms.diagnostics._problem import GivenMembers, Problem, pose
 from looms.diagnostics._refits import (
@@ -224,7 +224,7 @@ def left_out_fits(
         folds = np.asarray(fold_numbers(cv, problem.labels, numbers, classes=True))
         if len(folds) > 1:
             raise ValueError(
-                f"Each sample must be held out once, but cv={one_line(cv)} repeats it."
+                f"Each sample must be held out once, but {setting('cv', cv)} repeats it."
             )
         labels, group = np.unique(folds[0], return_inverse=True)
         unit, method = "group", f"{len(labels)}-fold"

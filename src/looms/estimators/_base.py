@@ -15,7 +15,7 @@ from looms._checks import squeeze_column
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import advice
+from looms._words import setting
 from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._targets import plain_targets
@@ -63,7 +63,7 @@ def validated(
         )
     if getattr(model, "n_jobs", None) == 0:
         raise ValueError(
-            f"{advice('n_jobs', 0)} is no number of fits at once: 1 is one, and -1 all cores."
+            f"{setting('n_jobs', 0)} is no number of fits at once: 1 is one, and -1 all cores."
         )
     X, y, sample_weight = blocks_and_arrays(X, y, sample_weight)
     y = plain_targets(y, is_classifier(model))

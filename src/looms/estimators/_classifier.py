@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_flag
 from looms._typing import AnyArray, Array
-from looms._words import advice
+from looms._words import setting
 from looms.calibration._calibrators import Calibrator, calibration_function
 from looms.conformal._jackknife import required_rank
 from looms.dask._predict import lazy_for_dask
@@ -33,8 +33,8 @@ def _has_probabilities(classifier: Classifier) -> bool:
     kind = classifier.calibration if fitted is None else fitted.rule.calibrator
     if kind is None:
         raise AttributeError(
-            f"There are no probabilities with {advice('calibration', None)}; fit with "
-            f"{advice('calibration', 'sigmoid')}."
+            f"There are no probabilities with {setting('calibration', None)}; fit with "
+            f"{setting('calibration', 'sigmoid')}."
         )
     return True
 
@@ -95,10 +95,10 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         if len(classes) > 2 and self.threshold != 0.5:
             decide = "the largest output decides" if order is None else "cuts of the output decide"
             raise ValueError(
-                f"{advice('threshold', self.threshold)} needs two classes, but y has "
+                f"{setting('threshold', self.threshold)} needs two classes, but y has "
                 f"{len(classes)}: with "
-                f"more, {decide}. Use {advice('threshold', 0.5)}, and "
-                f"{advice('class_weight', 'balanced')} if classes are "
+                f"more, {decide}. Use {setting('threshold', 0.5)}, and "
+                f"{setting('class_weight', 'balanced')} if classes are "
                 "unequal."
             )
         factors = class_weights(self.class_weight, labels, classes, weight)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from looms._typing import AnyArray, Array
-from looms._words import advice
+from looms._words import setting
 from looms.calibration._softmax import OUT_OF_REACH
 from looms.estimators._targets import check_labels
 from looms.threshold import threshold_rule
@@ -91,14 +91,14 @@ def check_threshold(threshold: Any, calibrated: bool) -> None:
         threshold_rule(threshold)
     elif not 0 < float(threshold) < 1:
         raise ValueError(
-            f"{advice('threshold', threshold)} is not a probability between 0 and 1. To cut "
+            f"{setting('threshold', threshold)} is not a probability between 0 and 1. To cut "
             "outputs "
             "elsewhere, compare decision_function with a number."
         )
     elif threshold != 0.5 and not calibrated:
         raise ValueError(
-            f"{advice('threshold', threshold)} is a probability, but "
-            f"{advice('calibration', None)} gives none: use "
+            f"{setting('threshold', threshold)} is a probability, but "
+            f"{setting('calibration', None)} gives none: use "
             "another calibration, or a rule such as 'balanced'."
         )
 
@@ -114,10 +114,10 @@ def is_positive_first(pos_label: Any, classes: AnyArray) -> bool:
         return False
     labels = classes.tolist()
     if pos_label not in labels:
-        raise ValueError(f"{advice('pos_label', pos_label)} is not one of the classes, {labels}.")
+        raise ValueError(f"{setting('pos_label', pos_label)} is not one of the classes, {labels}.")
     if len(labels) != 2:
         raise ValueError(
-            f"{advice('pos_label', pos_label)} is for two classes, and there are {len(labels)}: "
+            f"{setting('pos_label', pos_label)} is for two classes, and there are {len(labels)}: "
             "leave it "
             "out, or make one class of the others."
         )

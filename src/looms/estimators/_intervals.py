@@ -20,7 +20,7 @@ from looms._checks import check_known, take_rows
 from looms._classes import rounding
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
-from looms._words import one_line
+from looms._words import one_line, setting
 from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._estimator_member import checked, fitted, predicted
@@ -306,7 +306,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         units = Units.of(self.cv, y, groups, rows=train)
         if len(units.passes) > 1:
             raise ValueError(
-                f"cv={one_line(self.cv)} tests rows more than once: give folds of the rows."
+                f"{setting('cv', self.cv)} tests rows more than once: give folds of the rows."
             )
         return units
 

@@ -31,7 +31,7 @@ from looms._checks import check_known
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors
 from looms._typing import AnyArray, Array
-from looms._words import advice, listed
+from looms._words import listed, setting
 from looms.criteria import mean_class_error
 from looms.estimators._targets import order_of
 from looms.estimators._warnings import warn
@@ -198,7 +198,7 @@ def _suited(one: Any, model: Any, y: AnyArray, order: AnyArray | None) -> Any:
     scorer = named_scorer(one) if isinstance(one, str) else one
     if not callable(scorer):
         raise TypeError(
-            f"{advice('scoring')} must be names or callables (estimator, X, y), got {one!r}."
+            f"{setting('scoring')} must be names or callables (estimator, X, y), got {one!r}."
         )
     if _is_metric(scorer):
         raise TypeError(

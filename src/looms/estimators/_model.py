@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_n_features, _num_samples, check_is_f
 from looms._checks import check_count, check_flag
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import advice
+from looms._words import setting
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._base import checked_sample_weight, validated
@@ -370,7 +370,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         again = "evaluate()" if nested else "evaluate(nested=False)"
         if scores is None:
             raise NotFittedError(
-                f"{advice('method', 'scaled')} takes the models of the fit without each row, which "
+                f"{setting('method', 'scaled')} takes the models of the fit without each row, "
+                "which "
                 f"{again} makes: call that too."
             )
         self.fitted_.X  # noqa: B018 (an error without the rows)
@@ -718,7 +719,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """ValueError or TypeError for parameters that no rows could mend."""
         if not (self.n_jobs is None or isinstance(self.n_jobs, Integral)):
             raise TypeError(
-                f"{advice('n_jobs')} must be None or an integer, -1 for all, got {self.n_jobs!r}."
+                f"{setting('n_jobs')} must be None or an integer, -1 for all, got {self.n_jobs!r}."
             )
         if not isinstance(self.verbose, bool):
             check_count(self.verbose, "verbose", 0)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from looms._checks import check_count, check_flag, check_known
 from looms._memory import GIVEN, GRID, SEARCH
 from looms._typing import Array, Matrix
-from looms._words import advice, one_line
+from looms._words import one_line, setting
 from looms.blocks import RowBlocks, blocks_of
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._encoding import class_weights
@@ -111,9 +111,9 @@ class LeastSquares:
             return None
         if kernel.pairwise:
             raise ValueError(
-                f"{advice('kernel', 'precomputed')} is the whole kernel matrix, without "
+                f"{setting('kernel', 'precomputed')} is the whole kernel matrix, without "
                 "landmarks: use "
-                f"{advice('n_landmarks', None)}."
+                f"{setting('n_landmarks', None)}."
             )
         if self.n_landmarks == "auto":
             return "auto" if self.mu is None else _GIVEN_LANDMARKS
@@ -236,8 +236,8 @@ class SupportVectors:
         """ValueError for options of a search that do not suit, or ordered classes."""
         if not classes:
             raise ValueError(
-                f"{advice('loss', self.loss)} is for classes without order: use "
-                f"{advice('loss', 'squared')}, or give "
+                f"{setting('loss', self.loss)} is for classes without order: use "
+                f"{setting('loss', 'squared')}, or give "
                 "y.astype(str)."
             )
         score_of(self.criterion)
@@ -245,8 +245,8 @@ class SupportVectors:
         others = [name for name in _OF_GRADIENTS if given[name] != plain[name]]
         if others:
             raise ValueError(
-                f"{advice('loss', self.loss)} is searched without gradients, for which Search has "
-                f"{', '.join(others)}: leave that out, or use {advice('loss', 'squared')}."
+                f"{setting('loss', self.loss)} is searched without gradients, for which Search has "
+                f"{', '.join(others)}: leave that out, or use {setting('loss', 'squared')}."
             )
 
     def landmarks_for(self, X: Matrix | RowBlocks) -> None:
@@ -321,7 +321,7 @@ def check_candidate(model: Any, classes: bool) -> None:
     if isinstance(model.kernel, (list, tuple)):
         task = "Classifier" if classes else "Regressor"
         raise ValueError(
-            f"{advice('kernel')} must be one kernel, got a list of {len(model.kernel)}: "
+            f"{setting('kernel')} must be one kernel, got a list of {len(model.kernel)}: "
             f"Tabular{task}(candidates=...) compares several kernels, or stacks them."
         )
     if is_estimator(model.kernel):
@@ -339,7 +339,7 @@ def check_candidate(model: Any, classes: bool) -> None:
     candidate = candidate_of(model)
     search = candidate.search
     if not isinstance(search, Search):
-        raise TypeError(f"{advice('search')} must be a looms.Search or None, got {search!r}.")
+        raise TypeError(f"{setting('search')} must be a looms.Search or None, got {search!r}.")
     if search.method is not None:
         check_known(search.method, f"search method of loss={loss!r}", candidate.methods)
     search.check()
@@ -347,11 +347,11 @@ def check_candidate(model: Any, classes: bool) -> None:
     if isinstance(candidate, SupportVectors):
         if m not in (None, "auto"):
             raise ValueError(
-                f"{advice('loss', loss)} has support vectors instead of landmarks: use "
-                f"{advice('n_landmarks', None)}, or {advice('loss', 'squared')}."
+                f"{setting('loss', loss)} has support vectors instead of landmarks: use "
+                f"{setting('n_landmarks', None)}, or {setting('loss', 'squared')}."
             )
         if not model.fit_intercept:
-            raise ValueError(f"{advice('loss', loss)} has an intercept: use fit_intercept=True.")
+            raise ValueError(f"{setting('loss', loss)} has an intercept: use fit_intercept=True.")
 
 
 def has_kernel(candidate: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from looms._checks import check_count, check_flag, check_share
-from looms._words import advice
+from looms._words import setting
 from looms.optimize._minimize import minimize
 
 
@@ -108,8 +108,8 @@ class Search(BaseEstimator):  # type: ignore[misc]
         check_flag("prior", self.prior)
         if self.method == "grid" and self.prior:
             raise ValueError(
-                f"{advice('method', 'grid')} compares its points without a prior: give "
-                f"{advice('prior', False)}."
+                f"{setting('method', 'grid')} compares its points without a prior: give "
+                f"{setting('prior', False)}."
             )
         check_count(self.max_iter, "max_iter")
         check_count(self.n_restarts, "n_restarts", least=0)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from looms._memory import check_memory
 from looms._typing import AnyArray, Array, Matrix
+from looms._words import setting
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import gathered
 from looms.estimators._callbacks import CallbackWatcher
@@ -155,7 +156,7 @@ def cost_on(model: Any, X: Matrix | RowBlocks) -> tuple[float, int, float, list[
     ways, given = ["fewer candidates"] * (len(model._candidates) > 1), model._kernel_candidates
     if any(candidate_of(one).may_have_landmarks for one in given):
         of = "" if model in given else " of the candidates"
-        ways.append(f"fewer landmarks{of} (n_landmarks=...)")
+        ways.append(f"fewer landmarks{of} ({setting('n_landmarks', ...)})")
     return operations, X.shape[0], n_arrays, ways
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from looms._checks import check_known, drop_index, ensure_list, readable_table
 from looms._threads import openmp_threads
 from looms._typing import Array, Matrix
-from looms._words import advice, one_line
+from looms._words import one_line, setting
 from looms.blocks import RowBlocks
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import tell
@@ -142,7 +142,7 @@ class Tabular(Model):
         wrong = [one for one in given if not _is_candidate(one)] if several else [self.candidates]
         if wrong:
             raise ValueError(
-                f"{advice('candidates')} must be 'auto', the name of a kernel, or a list of "
+                f"{setting('candidates')} must be 'auto', the name of a kernel, or a list of "
                 "kernels, kernel "
                 f"models and estimators of scikit-learn, got {one_line(wrong[0])}."
             )

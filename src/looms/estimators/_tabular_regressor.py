@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state, get_tags
 
 from looms._checks import check_known, ensure_list
 from looms._typing import Array, Matrix
-from looms._words import advice
+from looms._words import setting
 from looms.estimators._callbacks import CallbackWatcher
 from looms.estimators._folds import unfitted
 from looms.estimators._kernel_regressor import KernelRegressor
@@ -231,8 +231,8 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
                 why = f"does not admit all targets, the smallest of which is {y.min():.3g}"
                 why = "is for one target" if y.ndim > 1 else why
                 raise ValueError(
-                    f"{advice('target', name)} {why}: leave it out, or use "
-                    f"{advice('target', 'auto')}."
+                    f"{setting('target', name)} {why}: leave it out, or use "
+                    f"{setting('target', 'auto')}."
                 )
         return names
 

@@ -22,7 +22,7 @@ from looms._checks import label_array, remark_on_order
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import listed
+from looms._words import listed, setting
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.fitted._fitted import Selected
 from looms.fitted._ordered import OrderedClasses
@@ -411,7 +411,10 @@ def settings_for_rare_classes(outcome: Classes | OrderedClasses, n_classes: int)
     """Settings that allow for classes of unequal size; none if the model has one of them."""
     if outcome.weighted or outcome.threshold != 0.5:
         return []
-    return [*["threshold='balanced'"] * (n_classes == 2), "class_weight='balanced'"]
+    return [
+        *[setting("threshold", "balanced")] * (n_classes == 2),
+        setting("class_weight", "balanced"),
+    ]
 
 
 def remedies_for_rare_classes(outcome: Classes | OrderedClasses, n_classes: int) -> list[str]:

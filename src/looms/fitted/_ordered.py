@@ -15,7 +15,7 @@ from looms._classes import class_factors, merge_ties, tie_width
 from looms._optional import require
 from looms._scores import ValuesAndErrors, ordered_baselines, ordered_scores
 from looms._typing import AnyArray, Array
-from looms._words import advice
+from looms._words import setting
 from looms.fitted._outcome import Outcome
 from looms.held_out import HeldOut
 from looms.selection._candidates import HeldOutLoss
@@ -155,7 +155,7 @@ class OrderedClasses(Outcome):
         """Sorted classes, which stand in this ``order`` among others."""
         if calibration not in ("sigmoid", None):
             raise ValueError(
-                f"{advice('calibration', calibration)} is for classes without order: use "
+                f"{setting('calibration', calibration)} is for classes without order: use "
                 "'sigmoid', or give "
                 "y.astype(str)."
             )

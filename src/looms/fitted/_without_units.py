@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 from looms._classes import rounding, tie_width
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import advice
+from looms._words import setting
 from looms.blocks import blocks_of, rows_in_memory
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._jackknife import intervals_of_ends, order_statistic, outwards, required_rank
@@ -134,11 +134,11 @@ def check_intervals(model: Fitted, confidence_level: float, method: str) -> None
     required_rank(confidence_level, len(model.rows.train))
     n_units = model.units_of_fit.draws.n_units
     if method == "scaled" and model.closed is None:
-        raise ValueError(f"{advice('method', 'scaled')} needs a kernel, to find the nearest rows.")
+        raise ValueError(f"{setting('method', 'scaled')} needs a kernel, to find the nearest rows.")
     if method == "scaled" and n_units < 3:
         word = "groups" if model.units_of_fit.grouped else "samples"
         raise ValueError(
-            f"{advice('method', 'scaled')} needs three {word} of non-zero weight, got {n_units}."
+            f"{setting('method', 'scaled')} needs three {word} of non-zero weight, got {n_units}."
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from looms._typing import Array, Matrix
-from looms._words import advice, one_line
+from looms._words import one_line, setting
 from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._laplacian import Laplacian
@@ -169,7 +169,7 @@ def as_kernel(kernel: KernelLike) -> Kernel:
         if kernel == "auto":
             raise ValueError(
                 "'auto' is not a kernel: use TabularClassifier or TabularRegressor with "
-                f"{advice('candidates', 'auto')}, not in a list."
+                f"{setting('candidates', 'auto')}, not in a list."
             )
         if "," in kernel:
             several = [name.strip() for name in kernel.split(",")]

@@ -17,7 +17,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from looms._files import FileError, advice_on, reading, write_whole
 from looms._optional import require
 from looms._version import __version__
-from looms._words import listed
+from looms._words import listed, setting
 from looms.model_files._archive import TooLarge, audited, bytes_left, packed, schema_of
 from looms.model_files._check import check
 from looms.model_files._parts import type_name
@@ -315,7 +315,7 @@ def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
         raise ModelFileError(
             path,
             f"unpacked it is larger than {max_bytes} bytes",
-            "If you trust its source, allow more by max_bytes.",
+            f"If you trust its source, allow more by {setting('max_bytes')}.",
         ) from None
     except Exception as error:  # such as a compressed stream that is none
         problem = f"it is not a model file, or not a whole one ({_brief(error)})"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from looms._scores import SCORES
-from looms._words import advice, count
+from looms._words import count, setting
 from looms.assessment._result import Assessment
 from looms.diagnostics import row_order
 from looms.diagnostics._problem import by_kernels
@@ -212,7 +212,7 @@ def near_rows(fitted: Fitted, scores: Callable[[], Scores], context: str) -> Ite
         f"{SCORES[key].name} {changes} from {alone} to {together}{by_kernels(fitted)}. "
         "If rows belong "
         "together, such as repeats or rows of one patient, hold them out together, by "
-        f"{advice('groups', ...)}: "
+        f"{setting('groups', ...)}: "
         "the model is then tuned for new groups, and may do better than this.",
     )
 
@@ -384,7 +384,7 @@ def _probabilities(model: Reported) -> Iterator[Caution]:
             f"The {model.method} log loss {score(loss, 'log_loss')} "
             f"{plus_minus(error, 'log_loss')} is larger than that of the shares of the classes, "
             f"{score(baseline, 'log_loss')}: do not use the probabilities. Consider "
-            f"{advice('calibration', 'sigmoid')}, which bends least, or another kernel.",
+            f"{setting('calibration', 'sigmoid')}, which bends least, or another kernel.",
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from looms._words import advice, count, digits
+from looms._words import count, digits, setting
 from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment
 from looms.optimize._search import StopReason
@@ -56,9 +56,10 @@ def search_cautions(model: Reported) -> Iterator[Caution]:
     if m is not None and tuning.gain_of_landmarks > 0:
         yield note(
             "More landmarks would help",
-            f"Those that {advice('n_landmarks', 'auto')} added last, up to {m}, lowered the "
+            f"Those that {setting('n_landmarks', 'auto')} added last, up to {m}, lowered the "
             "criterion by "
-            f"{tuning.gain_of_landmarks:.1%}, and it adds no more: n_landmarks={2 * m} would "
+            f"{tuning.gain_of_landmarks:.1%}, and it adds no more: {setting('n_landmarks', 2 * m)} "
+            "would "
             "probably lower it again, at four times the cost.",
         )
     never = [
@@ -119,7 +120,11 @@ def optimism(model: Reported, assessment: Assessment | None) -> Iterator[Caution
             )
     n = model.n
     if n_parameters > 2 and n < _SAMPLES_PER_PARAMETER * n_parameters:
-        remedy = {True: " A prior restrained them.", False: " Consider prior=True.", None: ""}
+        remedy = {
+            True: " A prior restrained them.",
+            False: f" Consider {setting('prior', True)}.",
+            None: "",
+        }
         counted = f" The {model.method} scores, which repeat the tuning, allow for that."
         yield (note if model.prior or model.nested else serious)(
             "Many hyper-parameters",

@@ -16,7 +16,7 @@ from looms._checks import check_known
 from looms._classes import class_indices
 from looms._threads import blas_threads, one_blas_thread
 from looms._typing import Array, Matrix
-from looms._words import advice
+from looms._words import setting
 from looms.calibration._scores import deviance_of
 from looms.criteria import Criterion, as_criterion
 from looms.criteria._differentiable import DIFFERENTIABLE
@@ -217,7 +217,7 @@ def space_of(kernel: Kernel, grid: Mapping[str, Array], samples: Samples) -> Spa
         raise ValueError(
             f"{type(kernel).__name__} has {len(free)} hyper-parameters here, and a search without "
             f"gradient takes {_MOST_PARAMETERS} at most: hold some by bounds='fixed', or use "
-            f"{advice('loss', 'squared')}, which tunes any number."
+            f"{setting('loss', 'squared')}, which tunes any number."
         )
     costs = grid["C"] if "C" in grid else np.exp2(_COSTS) / _scale(kernel, samples)
     axes = [Axis("C", costs)]

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from looms._kernel_matrix import check_symmetric, largest_entry, negative_eigenvalue
 from looms._typing import AnyArray, Array
-from looms._words import advice
+from looms._words import setting
 
 EPS = float(np.finfo(np.float64).eps)
 #: Fraction of the largest C below which a distance from a bound is rounding.
@@ -276,7 +276,7 @@ def checked(
 def check_loss(loss: str) -> None:
     """ValueError for an unknown loss."""
     if loss not in get_args(Loss):
-        raise ValueError(f"{advice('loss')} must be 'hinge' or 'squared_hinge', got {loss!r}.")
+        raise ValueError(f"{setting('loss')} must be 'hinge' or 'squared_hinge', got {loss!r}.")
 
 
 def check_convex(problem: Problem) -> None:

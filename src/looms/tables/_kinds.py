@@ -17,7 +17,7 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import row_name
+from looms._words import row_name, setting
 from looms.kernels._samples import LARGEST
 from looms.tables._cells import (
     EXACT,
@@ -311,7 +311,10 @@ def _check_floats(
         )
     written = ", with dates written as 2024-02-25," * (kind in DATES)
     by_other = kind == "number" and isinstance(cell, str) and is_number_by_either(cell.strip())
-    advice = "; if its decimal mark is another than in the fit, name that by decimal=..." * by_other
+    advice = (
+        f"; if its decimal mark is another than in the fit, name that by {setting('decimal', ...)}"
+        * by_other
+    )
     raise ValueError(
         f"column {name!r} is a column of {kind}s, and {row_name(column, row)} holds "
         f"{repr(cell) if isinstance(cell, str) else cell}: correct the cell{written} or leave it "

@@ -12,7 +12,7 @@ import numpy as np
 from looms._number_text import UNSIGNED, number_like
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms._words import listed, row_name
+from looms._words import listed, row_name, setting
 from looms.tables._cells import Marks, is_code, number_of
 from looms.tables._columns import Columns
 from looms.tables._frames import Column
@@ -141,7 +141,8 @@ def _sign_remarks(columns: Mapping[str, Column], read: Mapping[str, Read]) -> It
     whys = {
         "code": "is a code",
         "rounded": "has more digits than a float holds",
-        "mark": "may have a decimal mark or a separator of thousands; choose by decimal=..., a "
+        "mark": "may have a decimal mark or a separator of thousands; choose by "
+        "{setting('decimal', ...)}, a "
         "comma or a point",
     }
     for topic, why in whys.items():
@@ -168,7 +169,8 @@ def _mark_remarks(
             _, row, cell = column.sign
             text = (
                 f"column {name!r} has {cell!r} in {row_name(columns[name], row)}, which is read as "
-                f"{column.values[row]:g}; if the point separates thousands, set decimal=..."
+                f"{column.values[row]:g}; if the point separates thousands, set "
+                f"{setting('decimal', ...)}"
             )
             yield Remark("marks", [name], text)
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import advice, row_name
+from looms._words import row_name, setting
 from looms.tables._cells import POINT, Cells, Marks, is_written, marks_of, spelling_in
 from looms.tables._frames import Column
 from looms.tables._kinds import cells_of, read_column, texts_of
@@ -93,7 +93,7 @@ def target_of(
         alone = n_values > 2 and n_alone > n_values / 2
         many = numeric and (not whole or n_values > MOST_CLASSES or alone)
         task = "regression" if many else "classification"
-        reason = f"the target has {values}; choose by task=..."
+        reason = f"the target has {values}; choose by {setting('task', ...)}"
         if n_alone and (alone or not many) and n_values <= MOST_CLASSES:
             reason += f"; {n_alone} of them in only one row"
         if not numeric:
@@ -105,7 +105,7 @@ def target_of(
             _, row, cell = sign
             notes = (
                 f"the target has {cell!r} in {row_name(column, row)}, which is read as "
-                f"{floats[row]:g}; if the point separates thousands, set decimal=...",
+                f"{floats[row]:g}; if the point separates thousands, set {setting('decimal', ...)}",
             )
         return Target(floats, task, reason, notes, values)
     alike: dict[str, list[str]] = {}
@@ -156,17 +156,17 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
             why, cure = f"{first} has other signs", "write only numbers"
         else:
             why = f"its decimal mark is not clear: {first}"
-            cure = "choose the mark by decimal=..."
+            cure = f"choose the mark by {setting('decimal', ...)}"
         raise TargetError(
             f"the target is text, though {like.sum()} of its {len(labels)} values look like "
             f"numbers, because {why}",
-            f"{cure}, or use {advice('task', 'classification')} to make each value a class",
+            f"{cure}, or use {setting('task', 'classification')} to make each value a class",
         )
     if n_values > 2 and max(n_values / len(labels), n_alone / n_values) > 0.5:
         raise TargetError(
             f"the target has {n_values} different labels in {len(labels)} rows, {n_alone} of them "
             "in only one row",
-            f"name another column, or use {advice('task', 'classification')} to make each label a "
+            f"name another column, or use {setting('task', 'classification')} to make each label a "
             "class",
         )
 
@@ -191,8 +191,8 @@ def numbers(column: Column, marks: Marks = POINT) -> AnyArray:
     row = int(wrong.argmax())  # the first of all if all look like numbers
     raise ValueError(
         f"the target of a regression must be numbers, but this one holds {values[row]!r}; use "
-        f"{advice('task', 'classification')}, correct {row_name(column, row)} or choose the mark "
-        f"by {advice('decimal', ...)}"
+        f"{setting('task', 'classification')}, correct {row_name(column, row)} or choose the mark "
+        f"by {setting('decimal', ...)}"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray, Matrix
-from looms._words import count, listed
+from looms._words import count, listed, setting
 from looms.tables._cells import (
     Cells,
     Marks,
@@ -173,7 +173,7 @@ class UnseenValues:
         return (
             f"{self._other_mark[1]!r} has another decimal mark than in the fit, and "
             f"{self._unclear[1]!r}, which is read as in the fit, may be another number: name the "
-            "mark by decimal=..."
+            f"mark by {setting('decimal', ...)}"
         )
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn import metrics
 
 from looms._typing import AnyArray, Array
-from looms._words import advice
+from looms._words import setting
 from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._calibrators import class_probabilities
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
@@ -331,10 +331,10 @@ def calibrated(model: Reported, calibration: str) -> Array:
     if not model.outcome.labeled:
         if model.outcome.calibration is None:
             raise ValueError(
-                f"The model has no probabilities: fit it with {advice('calibration', 'sigmoid')}."
+                f"The model has no probabilities: fit it with {setting('calibration', 'sigmoid')}."
             )
         raise ValueError(
-            f"{advice('calibration', calibration)} is for classes without order: use None."
+            f"{setting('calibration', calibration)} is for classes without order: use None."
         )
     held_out = model.held_out
     if held_out.n_samples * held_out.y.size <= _MOST_LEFT_OUT[calibration]:

@@ -11,7 +11,7 @@ from scipy import sparse
 from looms._checks import check_count
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms._words import advice
+from looms._words import setting
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks, numbers_of
@@ -263,7 +263,7 @@ class RelevanceDisplay(ModelDisplay):
         if relevance is None:
             raise ValueError(
                 f"{model.kernel or 'A model without kernels'} has no scale for each feature; fit "
-                f"with {advice('kernel', 'ard')}, or use feature_importance, which works for all "
+                f"with {setting('kernel', 'ard')}, or use feature_importance, which works for all "
                 "kernels of "
                 "features."
             )

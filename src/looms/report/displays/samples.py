@@ -10,7 +10,7 @@ import numpy as np
 
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
-from looms._words import advice
+from looms._words import setting
 from looms.diagnostics import case_deletion
 from looms.report.displays.base import ModelDisplay, diagonal, ink, label_axes
 from looms.report.model import model_of, residual_sizes
@@ -195,7 +195,7 @@ class ResidualsDisplay(ModelDisplay):
         if y.ndim == 2:
             if not 0 <= target < y.shape[1]:
                 raise ValueError(
-                    f"{advice('target')} must be 0 to {y.shape[1] - 1}, got {target!r}."
+                    f"{setting('target')} must be 0 to {y.shape[1] - 1}, got {target!r}."
                 )
             y, outputs = y[:, target], outputs[:, target]
         return cls._interval_display(y, outputs, weight, confidence_level)
@@ -233,7 +233,7 @@ class ResidualsDisplay(ModelDisplay):
     ) -> Self:
         if not 0 < confidence_level < 1:
             raise ValueError(
-                f"{advice('confidence_level')} must be between 0 and 1, got {confidence_level!r}."
+                f"{setting('confidence_level')} must be between 0 and 1, got {confidence_level!r}."
             )
         sizes = np.abs(y - outputs)
         order = np.argsort(sizes, kind="stable")
