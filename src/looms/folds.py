@@ -232,9 +232,11 @@ def _splits(
         return cv
     match = NUMBER_OF_FOLDS.fullmatch(str(cv))
     if match is None or isinstance(cv, float):
+        others = ", a splitter of scikit-learn or its splits, and None"
         raise ValueError(
-            f"Unknown cv {one_line(cv)}; known are a number of folds, repetitions and folds "
-            "such as '5x2', a splitter of scikit-learn or its splits, and None."
+            f"Unknown {setting('cv')} {one_line(cv)}; known are a number of folds, repetitions "
+            "and folds "
+            f"such as '5x2'{setting('splitters', text=others)}."
         )
     n_folds, n_units = int(match[2]), len(np.unique(groups))
     if not 2 <= n_folds <= n_units or match[1] == "0":

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from looms._typing import AnyArray, Array
+from looms._words import setting
 from looms.held_out import HeldOut
 
 __all__ = ["Cost", "FBeta", "find_threshold", "ordinal_thresholds"]
@@ -272,9 +273,10 @@ def threshold_rule(threshold: Any) -> ThresholdRule | Metric:
     elif callable(threshold) and not isinstance(threshold, type):
         return Metric(threshold)
     names = ", ".join(map(repr, [*RULES, "recall=0.9", "precision=0.8", "cost=1:5"]))
+    others = ", an object of looms.threshold, and a metric of (y_true, y_pred)"
     raise ValueError(
-        f"Unknown threshold {threshold!r}; known are a probability between 0 and 1, {names}, an "
-        "object of looms.threshold, and a metric of (y_true, y_pred)."
+        f"Unknown {setting('threshold')} {threshold!r}; known are a probability between 0 and 1, "
+        f"{names}{setting('rules', text=others)}."
     )
 
 

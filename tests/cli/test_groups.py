@@ -127,11 +127,11 @@ def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
         (
             "fit",
             ("--groups", "a", "--cv", 400),
-            "--groups a --cv 400 must be from 2 folds to the number",
+            "--groups a: --cv must be from 2 folds to the number",
         ),
         ("fit", ("--groups", "same"), "--groups same: All rows are in one group"),
         ("assess", ("--groups", "side"), "--groups side: All rows of class 'no' are in one group"),
-        ("fit", ("--cv", 1), "Error: --cv 1 must be from 2 folds"),
+        ("fit", ("--cv", 1), "Error: --cv must be from 2 folds"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_option(looms, visits, one_line, command, options, text):

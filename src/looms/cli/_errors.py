@@ -23,54 +23,6 @@ from looms.cli._names import OPTIONS, REMEDIES
 BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
-_VALUE = (
-    r"None\b|True\b|False\b|\.\.\.|(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)"
-    r"|-?\d+(?:\.\d+)?\w*|\w+\([^()]*\)"
-)
-_NAMES = "|".join(sorted(OPTIONS, key=len, reverse=True))
-_LONG = "|".join(name for name in OPTIONS if "_" in name)
-#: Parts of names of files are no parameters.
-_PARAMETER = (
-    rf"(?<![\w/\\.-])(?P<set>{_NAMES})=(?P<value>{_VALUE})(?![/\\\w]|\.\w)"
-    rf"|(?<![\w/\\.-])(?P<long>{_LONG})(?![/\\\w]|\.\w)"
-    rf"|(?:^|(?<=: ))(?P<named>{_NAMES})(?= must\b)"
-    rf"|(?<=Unknown )(?P<unknown>{_NAMES})(?= ['\"])"
-)
-#: Names of columns and other words of the user; not the apostrophe in "it's".
-_QUOTED = r"\u2068[^\u2069]*\u2069|(?<!\w)(?P<mark>['\"])(?:\\.|[^\\])*?(?P=mark)(?!\w)"
-#: An option with its value, and then again by its name.
-_TWICE = re.compile(r"(--([\w-]+)(?: [^\s:]+)?):(?: --| )\2( )")
-#: What Python calls otherwise than the command line.
-_WORDS = {
-    "another kernel": "another kernel (--candidates)",
-    "leave it out unless": "leave it out (--drop) unless",
-    "windows of time, as GapKFold does": "windows of time by --time",
-    "Drop them, or hold them out together, as groups": "Drop them, or give --duplicates group",
-    "together, as groups": "together by --groups COLUMN",
-    "leave it out.": "leave it out (--drop).",
-    "fit without them": "fit without them (looms fit --drop)",
-    "cv=GapKFold()": "--time",
-    " with criterion='error' does not admit": " does not admit",
-    "groups=looms.duplicates.duplicate_groups(X)": "--duplicates group",
-    " If the model leaves out columns of a table, X is model.preprocessor_.transform(table).": "",
-    " to keep.": " for --id or --keep.",
-    "give y.astype(str)": "leave --order out",
-    "fit it to y.astype(str)": "fit it without --order",
-    "looms.assess": "looms assess",
-    "evaluate(nested=False)": "--no-evaluate",
-    "joblib.parallel_config(n_jobs=...)": "--jobs",
-    "; verbose=1 shows the progress": "",
-    "evaluate()": "an evaluation (model.evaluate() in Python, looms fit without --no-evaluate)",
-    "Unknown search method": "Unknown --search",
-    "Unknown transform of the target": "Unknown --target-transform",
-    "method='grid'": "--search grid",
-    ", a splitter of scikit-learn or its splits, and None": "",
-    ", an object of looms.threshold, and a metric of (y_true, y_pred)": "",
-    " To cut outputs elsewhere, compare decision_function with a number.": "",
-    "'auto' or None": "auto or none",
-    "precomputed, one of these": "one of these",
-}
-_IN_PYTHON = re.compile(f"(?P<word>{'|'.join(map(re.escape, _WORDS))})|{_QUOTED}|{_PARAMETER}")
 #: Signs of our own that not every encoding has, in signs that all have.
 _PLAIN_SIGNS = str.maketrans(
     {"→": "->", "±": "+-", "−": "-", "–": "-", "…": "...", "─": "-", "×": "x", "·": "*"}
@@ -195,44 +147,6 @@ def in_options(advice: Advice) -> str:
     if any(advice.value is one for one in (UNSET, True, ...)):
         return option
     return f"{option} {advice.value}"
-
-
-def name_options(text: str) -> str:
-    """Text with options in place of the parameters of Python, but for what is in quotes.
-
-    Examples
-    --------
-    >>> name_options("Error: max_iter must be an integer, give class_weight='balanced'")
-    'Error: --max-iter must be an integer, give --class-weight balanced'
-    >>> name_options("Unknown kernel 'rfb'; use n_landmarks=None and target='auto'")
-    "Unknown --candidates 'rfb'; use no --n-landmarks and --target-transform auto"
-    >>> name_options("column 'max_iter' has other values than max_iter")
-    "column 'max_iter' has other values than --max-iter"
-    >>> name_options("\u2068max_iter\u2069 is a column")
-    '\u2068max_iter\u2069 is a column'
-    >>> name_options("runs/seed=1/max_iter.csv has no rows; give seed=1")
-    'runs/seed=1/max_iter.csv has no rows; give --seed 1'
-    >>> name_options("threshold=1.5 is no probability; use threshold=0.5")
-    '--threshold 1.5 is no probability; use --threshold 0.5'
-    >>> name_options("--cv 1: cv must be from 2 folds")
-    '--cv 1 must be from 2 folds'
-    """
-    return _TWICE.sub(r"\1\3", _IN_PYTHON.sub(_option, text))
-
-
-def _option(parameter: re.Match[str]) -> str:
-    if parameter["word"]:
-        return _WORDS[parameter["word"]]
-    if parameter["mark"] or parameter[0].startswith("\u2068"):
-        return parameter[0]
-    name = next(filter(None, map(parameter.group, ("set", "long", "named", "unknown"))))
-    option = f"--{OPTIONS[name].replace('_', '-')}"
-    value = parameter["value"]
-    if value in ("None", "False"):
-        return f"no {option}"
-    if value in (None, "True", "..."):
-        return option
-    return f"{option} {value if parameter['text'] is None else parameter['text']}"
 
 
 def visible(text: str, keep: str = "") -> str:

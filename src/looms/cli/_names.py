@@ -53,5 +53,26 @@ OPTIONS = {
     **{"kernel": "candidates", "probability": "calibration"},
     "scoring": "metric",
 }
-#: Remedies that the command line has in other words.
-REMEDIES: dict[str, str] = {}
+#: Remedies that the command line has in other words, or not at all.
+REMEDIES = {
+    "assess": "looms assess",
+    "cuts": "",
+    "drop": " (--drop)",
+    "drop columns": " (looms fit --drop)",
+    "duplicate groups": "give --duplicates group.",
+    "evaluate": "an evaluation (model.evaluate() in Python, looms fit without --no-evaluate)",
+    "grid": "--search grid",
+    "group rows": "together by --groups COLUMN",
+    "jobs": "--jobs",
+    "landmarks": ", auto or none",
+    "no order": "leave --order out",
+    "not nested": "--no-evaluate",
+    "precomputed": "",
+    "rules": "",
+    "search method": "--search",
+    "splitters": "",
+    "time": "--time",
+    "transforms": "--target-transform",
+    "verbose": "",
+    "windows": "windows of time by --time",
+}

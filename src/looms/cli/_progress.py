@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 
 from looms._words import score_text
 from looms.assessment._split_run import SplitResult
-from looms.cli._errors import echo, is_quiet, name_options, visible
+from looms.cli._errors import echo, is_quiet, visible
 from looms.report.text import CRITERIA
 
 #: Number of rows from which the time of an evaluation grows with its third power.

@@ -238,9 +238,11 @@ class ModelRequest:
     def _check_folds(self, prepared: Prepared, classes: bool) -> None:
         """Refuse folds that cannot be made, naming the options that ask for them."""
         y = prepared.target.y
-        given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
+        given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap}
+        if self.time:  # whose windows have another name in Python
+            given["--cv"] = self.cv
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
-        with catch_messages(prefix=f"{prefix}: "):
+        with catch_messages(prefix=prefix and f"{prefix}: "):
             groups = group_numbers(prepared.groups, len(y))
             fold_numbers(self.folds, y, groups, classes=classes)
 

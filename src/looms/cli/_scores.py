@@ -14,8 +14,8 @@ from looms._optional import require
 from looms._scores import SCORES, ValuesAndErrors, scale_of
 from looms._words import count, estimate_text, listed, score_text
 from looms.assessment._result import Assessment
-from looms.cli._errors import name_options
 from looms.cli._model import SavedModel
+from looms.cli._names import REMEDIES
 from looms.cli._options import LISTS, Source
 from looms.cli._output import WIDE, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
@@ -74,7 +74,7 @@ def choice_of(saved: SavedModel, facts: Facts) -> str:
         if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
             text = text.replace("model selection", "everything")
             return f"{text}: the columns were prepared and the model was tuned anew"
-        more = "" if whole else "; by evaluate() the whole selection is"
+        more = "" if whole else f"; by {REMEDIES['evaluate']} the whole selection is"
         return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")
     remedy = "looms assess --time gives" if in_time else model.unbiased_by

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import looms
 from looms._optional import require
-from looms.cli._errors import name_options
 from looms.cli._options import Column, Source, command
 from looms.cli._output import (
     catch_messages,
@@ -65,8 +64,7 @@ def check(
     X = X.drop(columns=groups) if groups else X
     with catch_messages(prefix=f"{file}: "):
         result = looms.check(X, table.y, labels, task=task, decimal=source.decimal)
-    findings = [{**found, "text": found["text"]} for found in result["findings"]]
-    result = TableCheck({**result, "target": target, "findings": findings})
+    result = TableCheck({**result, "target": target})
     if report is not None:
         with writing(report, "--report"):
             result.report(report)
@@ -75,5 +73,5 @@ def check(
         show_json(dict(result))
     else:
         write_stdout(f"{result}\n")
-        if any("--" in found["text"] for found in findings):
+        if result["findings"]:
             note("looms fit and looms assess have the options that are named here")

@@ -307,7 +307,7 @@ def train(
             try:
                 model.evaluate()
             except ValueError as error:
-                why = str(error).partition(" evaluate(nested=False)")[0]  # which is what is done
+                why = error.__cause__ or error  # without the advice to do what is done
                 warning(f"the scores are those of the fit, because it cannot be repeated: {why}")
         model._scored()
     vars(model).pop("_skl_callbacks", None)

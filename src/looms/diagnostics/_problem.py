@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._checks import check_estimator, check_known
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
+from looms._words import setting
 from looms.estimators import KernelClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._targets import check_labels, plain_targets
@@ -113,7 +114,8 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         estimator, by = GivenMembers.of(value.closed or value), by_kernels(value)
     else:
         raise ValueError(
-            "Deviance and error rate are of classes without order: fit it to y.astype(str). "
+            "Deviance and error rate are of classes without order: "
+            f"{setting('no order', text='give y.astype(str)')} in its fit. "
             "looms.diagnostics.case_deletion has the influence of each row on any model of looms."
         )
     problem = Problem(estimator, X, y, labels, classes, names, "none", by)

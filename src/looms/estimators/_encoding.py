@@ -90,10 +90,10 @@ def check_threshold(threshold: Any, calibrated: bool) -> None:
     if not isinstance(threshold, Real) or isinstance(threshold, bool):
         threshold_rule(threshold)
     elif not 0 < float(threshold) < 1:
+        cuts = " To cut outputs elsewhere, compare decision_function with a number."
         raise ValueError(
-            f"{setting('threshold', threshold)} is not a probability between 0 and 1. To cut "
-            "outputs "
-            "elsewhere, compare decision_function with a number."
+            f"{setting('threshold', threshold)} is not a probability between 0 and 1."
+            f"{setting('cuts', text=cuts)}"
         )
     elif threshold != 0.5 and not calibrated:
         raise ValueError(

@@ -237,8 +237,8 @@ class SupportVectors:
         if not classes:
             raise ValueError(
                 f"{setting('loss', self.loss)} is for classes without order: use "
-                f"{setting('loss', 'squared')}, or give "
-                "y.astype(str)."
+                f"{setting('loss', 'squared')}, or "
+                f"{setting('no order', text='give y.astype(str)')}."
             )
         score_of(self.criterion)
         given, plain = self.search.get_params(), Search().get_params()
@@ -333,7 +333,7 @@ def check_candidate(model: Any, classes: bool) -> None:
     if mu is not None and not (isinstance(mu, Real) and 0 < float(mu) < np.inf):
         raise ValueError(f"mu must be a positive number, or None to tune it, got {mu!r}.")
     if m not in (None, "auto"):
-        check_count(m, "n_landmarks", others=", 'auto' or None")
+        check_count(m, "n_landmarks", others=setting("landmarks", text=", 'auto' or None"))
     check_flag("fit_intercept", model.fit_intercept)
     check_known(loss, "loss", LOSSES)
     candidate = candidate_of(model)
@@ -341,7 +341,11 @@ def check_candidate(model: Any, classes: bool) -> None:
     if not isinstance(search, Search):
         raise TypeError(f"{setting('search')} must be a looms.Search or None, got {search!r}.")
     if search.method is not None:
-        check_known(search.method, f"search method of loss={loss!r}", candidate.methods)
+        check_known(
+            search.method,
+            f"{setting('search method', text='search method')} of {setting('loss', loss)}",
+            candidate.methods,
+        )
     search.check()
     candidate.check(classes)
     if isinstance(candidate, SupportVectors):

@@ -107,9 +107,9 @@ class Search(BaseEstimator):  # type: ignore[misc]
         """
         check_flag("prior", self.prior)
         if self.method == "grid" and self.prior:
+            grid = setting("grid", text="method='grid'")
             raise ValueError(
-                f"{setting('method', 'grid')} compares its points without a prior: give "
-                f"{setting('prior', False)}."
+                f"{grid} compares its points without a prior: give {setting('prior', False)}."
             )
         check_count(self.max_iter, "max_iter")
         check_count(self.n_restarts, "n_restarts", least=0)

@@ -226,7 +226,9 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
                 return ["none"]
             return [name for name in admitted if name != "log1p" or "log" not in admitted]
         for name in names:
-            check_known(name, "transform of the target", TARGET_TRANSFORMS)
+            check_known(
+                name, setting("transforms", text="transform of the target"), TARGET_TRANSFORMS
+            )
             if name not in admitted or (y.ndim > 1 and name != "none"):
                 why = f"does not admit all targets, the smallest of which is {y.min():.3g}"
                 why = "is for one target" if y.ndim > 1 else why

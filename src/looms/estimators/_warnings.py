@@ -233,12 +233,15 @@ def remark_on_duplicates(X: Matrix) -> str | None:
     n = n_unexpected_duplicates(X, groups)
     if not n:
         return None
+    together = setting(
+        "duplicate groups",
+        text="hold them out together: groups=looms.duplicates.duplicate_groups(X). If the model "
+        "leaves out columns of a table, X is model.preprocessor_.transform(table).",
+    )
     return (
         f"{n} of {len(groups)} rows are duplicates of other rows, equal in every feature. A "
         "held-out row still has its duplicates in the training set, so held-out scores are "
-        "optimistic and tuning overfits. Drop them, or hold them out together: "
-        "groups=looms.duplicates.duplicate_groups(X). If the model leaves out columns of a table, "
-        "X is model.preprocessor_.transform(table)."
+        f"optimistic and tuning overfits. Drop them, or {together}"
     )
 
 
@@ -359,8 +362,10 @@ def warn_of_time(seconds: float, n_jobs: int | None = None) -> None:
     if seconds > _MOST_SECONDS:
         warn(
             "Nested evaluation repeats tuning in every fold, which will take about "
-            f"{_duration(seconds)}. evaluate(nested=False) repeats nothing, and "
-            "joblib.parallel_config(n_jobs=...) runs several fits at a time.",
+            f"{_duration(seconds)}. "
+            f"{setting('not nested', text='evaluate(nested=False)')} repeats nothing, and "
+            f"{setting('jobs', text='joblib.parallel_config(n_jobs=...)')} runs several fits at a "
+            "time.",
             UserWarning,
         )
 
@@ -389,7 +394,8 @@ def warn_of_long_fit(
         faster = f"{', '.join(remedies)} or " if remedies else ""
         warn(
             f"A fit to {n_rows:,} rows will take some {_duration(seconds)}{memory}. It is faster "
-            f"with {faster}a sample of the rows; verbose=1 shows the progress.",
+            f"with {faster}a sample of the rows"
+            f"{setting('verbose', text='; verbose=1 shows the progress')}.",
             UserWarning,
         )
 

@@ -173,12 +173,15 @@ def as_kernel(kernel: KernelLike) -> Kernel:
             )
         if "," in kernel:
             several = [name.strip() for name in kernel.split(",")]
-            raise ValueError(f"Unknown kernel {kernel!r}: give several as a list, {several}.")
+            raise ValueError(
+                f"Unknown {setting('kernel')} {kernel!r}: give several as a list, {several}."
+            )
         if not is_kernel_name(kernel):
             near = _ALIKE.get(kernel) or next(iter(get_close_matches(kernel, KERNEL_NAMES, 1)), "")
             raise ValueError(
-                f"Unknown kernel {kernel!r}{near and f' (did you mean {near!r}?)'}; known are "
-                f"{', '.join(_NAMED)}, precomputed, "
+                f"Unknown {setting('kernel')} {kernel!r}{near and f' (did you mean {near!r}?)'}; "
+                "known are "
+                f"{', '.join(_NAMED)}{setting('precomputed', text=', precomputed')}, "
                 "one of these after normalized_ or ranked_, "
                 f"{', '.join(LEARNED_NAMES)}, and polynomial4 "
                 "and so on, named by degree."

@@ -237,7 +237,8 @@ def order_of_rows(fitted: Fitted, scores: Callable[[], Scores], context: str) ->
         "Rows in an order",
         f"{_quoted(key, scores(), context)}; {compared} (p = {order.p_value:.3g}): rows near one "
         "another in the table resemble one another. If they follow one another in time or along a "
-        "track, or come in batches, hold them out together: groups=... or cv=GapKFold(). If the "
+        f"track, or come in batches, hold them out together: {setting('groups', ...)} or "
+        f"{setting('time', text='cv=GapKFold()')}. If the "
         "table was only sorted by a feature, this is harmless.",
     )
 

@@ -20,7 +20,7 @@ from looms._optional import require
 from looms._scores import SCORES
 from looms._typing import AnyArray, Matrix
 from looms._version import __version__
-from looms._words import count, listed, row_name
+from looms._words import count, listed, row_name, setting
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import KernelClassifier, KernelRegressor
 from looms.estimators._base import name_of
@@ -382,7 +382,7 @@ def _tie_findings(
                 f"Rows that share a value of {name!r} are alike in {listed(alike, 3, str)}, beyond "
                 "what the order of its values explains. If it is a name, such as the number of a "
                 "patient, and only one of the rows is held out, scores are optimistic: hold them "
-                "out together, as groups.",
+                f"out {setting('group rows', text='together, as groups')}.",
             )
 
 

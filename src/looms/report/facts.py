@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -134,9 +134,8 @@ def summary_schema() -> dict[str, Any]:
 class Facts:
     """A fitted model and all that is told about it, for the arguments of `summary`.
 
-    Each fact is computed when it is first asked for, and kept. ``reword`` puts the texts of
-    cautions in other words than those of Python, and ``command`` is that of a shell which fitted
-    the model.
+    Each fact is computed when it is first asked for, and kept. ``command`` is
+    that of a shell which fitted the model.
     """
 
     estimator: Any
@@ -146,7 +145,6 @@ class Facts:
     assessment: Assessment | None = None
     title: str | None = None
     notes: Sequence[str] | None = None
-    reword: Callable[[str], str] = str
     command: str | None = None
 
     def __post_init__(self) -> None:
@@ -342,10 +340,7 @@ class Facts:
                 "samples": samples(model, self.deletion, self.names, self.named_by),
                 "groups": groups_left_out(self.deletion),
                 "certificate": self._certificate,
-                "cautions": [
-                    {**caution, "text": self.reword(caution["text"])}
-                    for caution in cautions_of_report(self)
-                ],
+                "cautions": list(cautions_of_report(self)),
             }
         )
         return report

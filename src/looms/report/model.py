@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import written_labels
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
+from looms._words import setting
 from looms.blocks import RowBlocks
 from looms.estimators._evaluation import evaluation_folds
 from looms.estimators._in_pipelines import last_model, parts_of
@@ -225,8 +226,9 @@ class Reported:
         with suppress(ValueError):
             if self.rows is not None and not self.fitted.tuned_before:
                 evaluation_folds(self.whole.cv, self.fitted, rows)
-                return "evaluate() and looms.assess give"
-        return "looms.assess gives"
+                evaluate = setting("evaluate", text="evaluate()")
+                return f"{evaluate} and {setting('assess', text='looms.assess')} give"
+        return f"{setting('assess', text='looms.assess')} gives"
 
 
 def model_of(estimator: Any) -> Reported:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array
 from looms._checks import readable_table
 from looms._optional import require
 from looms._typing import AnyArray
+from looms._words import setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,5 +115,6 @@ def check_names(names: Sequence[str], given: Iterable[str]) -> None:
         shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
         raise ValueError(
             f"{len(absent)} of the model's {len(names)} columns are missing: {shown}{hint}"
-            "; add them, empty where not known, or fit without them"
+            "; add them, empty where not known, or fit without "
+            f"them{setting('drop columns', text='')}"
         )

@@ -46,15 +46,6 @@ DATES = {
     "day-first date": ", the day before the month,",
     "month-first date": ", the month before the day,",
 }
-_UNLESS = "; leave it out unless new rows have the same"
-#: What to do, by the topic of a remark.
-ADVICE = {
-    "dates": f"{_UNLESS} dates, and if rows resemble the next ones, hold out windows of time, as "
-    "GapKFold does",
-    "time": f"{_UNLESS} values",
-    "identifiers": "; if this is an identifier, which says nothing about new rows, leave it out",
-    "repeated": "hold them out together, as groups",
-}
 #: Topics of remarks on columns that may not become the numbers that they hold, or are dropped.
 CHANGED = {"words", "unclear", "identifiers of rows", "marks"}
 #: Topics of remarks that ask for a change of the table.
@@ -77,9 +68,22 @@ class Remark(NamedTuple):
     text: str
 
 
-def sentence(remark: Remark, advice: Mapping[str, str] = ADVICE) -> str:
+def sentence(remark: Remark, advice: Mapping[str, str] | None = None) -> str:
     """A remark with the advice for its topic, if there is one."""
-    return remark.text + advice.get(remark.topic, "")
+    return remark.text + (_advice() if advice is None else advice).get(remark.topic, "")
+
+
+def _advice() -> dict[str, str]:
+    """What to do, by the topic of a remark."""
+    left_out = f"leave it out{setting('drop', text='')}"
+    unless = f"; {left_out} unless new rows have the same"
+    windows = setting("windows", text="windows of time, as GapKFold does")
+    return {
+        "dates": f"{unless} dates, and if rows resemble the next ones, hold out {windows}",
+        "time": f"{unless} values",
+        "identifiers": f"; if this is an identifier, which says nothing about new rows, {left_out}",
+        "repeated": f"hold them out {setting('group rows', text='together, as groups')}",
+    }
 
 
 def column_remarks(
