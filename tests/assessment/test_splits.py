@@ -218,7 +218,7 @@ def test_frozen_example():
         ({"method": "kfold", "test_size": 0.3}, "test_size must be 1/k"),
         ({"method": "kfold", "test_size": 5}, "test_size must be 1/k"),
         ({"method": "kfold", "n_splits": 15}, "not a multiple of the 10 folds"),
-        ({"gap": 3}, "gap is for method=\"forward\", .* not for 'shuffle'"),
+        ({"gap": 3}, "gap is for method='forward', .* not for 'shuffle'"),
         ({"method": "forward", "gap": -1}, "gap must be a number of rows, 0 or more, got -1"),
         ({"method": "forward"}, "20 windows of 10 rows .* of the 100 rows .* take n_splits=9 or"),
         ({"method": "forward", "gap": 85}, "before the first: take a smaller test_size"),

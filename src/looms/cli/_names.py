@@ -59,7 +59,7 @@ REMEDIES = {
     "cuts": "",
     "drop": " (--drop)",
     "drop columns": " (looms fit --drop)",
-    "duplicate groups": "give --duplicates group.",
+    "duplicate groups": "give --duplicates group",
     "evaluate": "an evaluation (model.evaluate() in Python, looms fit without --no-evaluate)",
     "grid": "--search grid",
     "group rows": "together by --groups COLUMN",

@@ -236,12 +236,12 @@ def remark_on_duplicates(X: Matrix) -> str | None:
     together = setting(
         "duplicate groups",
         text="hold them out together: groups=looms.duplicates.duplicate_groups(X). If the model "
-        "leaves out columns of a table, X is model.preprocessor_.transform(table).",
+        "leaves out columns of a table, X is model.preprocessor_.transform(table)",
     )
     return (
         f"{n} of {len(groups)} rows are duplicates of other rows, equal in every feature. A "
         "held-out row still has its duplicates in the training set, so held-out scores are "
-        f"optimistic and tuning overfits. Drop them, or {together}"
+        f"optimistic and tuning overfits. Drop them, or {together}."
     )
 
 

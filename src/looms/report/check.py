@@ -470,7 +470,8 @@ def _duplicate_findings(
             f" The held-out {SCORES[key].name} {_OF}{sample} is {alone}, and {together} when "
             "duplicates are left out together."
         )
-    yield serious("Duplicates", f"{text} Drop them, or hold them out together, as groups.")
+    together = setting("duplicate groups", text="hold them out together, as groups")
+    yield serious("Duplicates", f"{text} Drop them, or {together}.")
 
 
 def _sampled_sets(equal: AnyArray) -> AnyArray:
