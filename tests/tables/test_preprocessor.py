@@ -548,7 +548,7 @@ def test_rows_unlike_those_of_the_fit_are_counted_in_blocks():
     parts = [unseen.add(new[:3]), unseen.add(new[3:])]
     np.testing.assert_array_equal(np.vstack(parts), transformer.transform(new))
     assert unseen.n_rows == 4
-    assert unseen.notes() == (
+    assert tuple(note.text for note in unseen.notes()) == (
         "no row has a value of 'c': typical values are used instead",
         "in 2 of 4 rows 'a' is far outside its training range, 0 to 4, furthest -7 and 'b' is far "
         "outside its training range, 0 to 4, furthest 9; predictions there are extrapolated",
@@ -559,7 +559,7 @@ def test_rows_unlike_those_of_the_fit_are_counted_in_blocks():
 
 
 def test_like_rows_give_no_note_and_dates_are_said():
-    assert "read as a date" in UnseenValues(TablePreprocessor().fit(FRAME)).notes()[0]
+    assert "read as a date" in UnseenValues(TablePreprocessor().fit(FRAME)).notes()[0].text
     few = FRAME[["age", "town", "owner"]]
     unseen = UnseenValues(TablePreprocessor().fit(few))
     unseen.add(few)
@@ -577,8 +577,12 @@ def test_only_the_notes_on_most_rows_are_shown(n_more):
         new.loc[:k, f"c{k}"] = 50
     unseen = UnseenValues(TablePreprocessor().fit(frame))
     unseen.add(new)
-    assert unseen.notes()[0].startswith(f"in {n_more} of 9 rows 'c{n_more - 1}' is far outside")
-    assert ("1 more such notes are not shown" in unseen.notes()) == (n_more == 6)
+    assert unseen.notes()[0].text.startswith(
+        f"in {n_more} of 9 rows 'c{n_more - 1}' is far outside"
+    )
+    assert ("1 more such notes are not shown" in [note.text for note in unseen.notes()]) == (
+        n_more == 6
+    )
     assert len(unseen.notes()) == n_more
 
 

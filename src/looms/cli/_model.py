@@ -43,7 +43,7 @@ from looms.tables import Columns, TablePreprocessor
 from looms.tables._cells import POINT, Marks, is_written, marks_of
 from looms.tables._frames import Column, check_names
 from looms.tables._target import matched_labels, numbers, text
-from looms.tables._unseen import IN_ALL, UnseenValues
+from looms.tables._unseen import UnseenValues
 
 #: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
 METADATA = {
@@ -112,11 +112,10 @@ class SavedModel:
     def tell_remarks(self, prefix: str = "") -> None:
         """Notes on the rows that were predicted, where they have values that no row of the fit has.
 
-        What holds for all rows is a warning.
+        What is serious is a warning.
         """
         for remark in () if self.unseen is None else self.unseen.notes():
-            serious = remark.startswith(IN_ALL) or (self.unseen and remark == self.unseen.mark_note)
-            (warning if serious else note)(f"{prefix}{remark}")
+            (warning if remark.serious else note)(f"{prefix}{remark.text}")
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:

@@ -67,6 +67,7 @@ REMEDIES = {
     "landmarks": ", auto or none",
     "no order": "leave --order out",
     "not nested": "--no-evaluate",
+    "other kernels": "another kernel (--candidates)",
     "precomputed": "",
     "rules": "",
     "search method": "--search",

@@ -413,6 +413,11 @@ def told_of_time(
         _TIME_IS_TOLD.reset(token)
 
 
+def another_kernel() -> str:
+    """Advice to take another kernel."""
+    return setting("other kernels", text="another kernel")
+
+
 def settings_for_rare_classes(outcome: Classes | OrderedClasses, n_classes: int) -> list[str]:
     """Settings that allow for classes of unequal size; none if the model has one of them."""
     if outcome.weighted or outcome.threshold != 0.5:
@@ -435,7 +440,7 @@ def warn_of_one_class(outcome: Classes | OrderedClasses, held_out: HeldOut, rule
     classes = outcome.classes
     taken = np.unique(outcome.indices(held_out.outputs, rule)[held_out.sample_weight > 0])
     if len(taken) == 1:
-        settings = [*remedies_for_rare_classes(outcome, len(classes)), "another kernel"]
+        settings = [*remedies_for_rare_classes(outcome, len(classes)), another_kernel()]
         remedy = ", ".join(settings[:-1]) + " or " * (len(settings) > 1) + settings[-1]
         warn(
             f"The model predicts class {classes[taken].tolist()[0]!r} for every held-out row. "

@@ -14,6 +14,7 @@ from looms.diagnostics import row_order
 from looms.diagnostics._problem import by_kernels
 from looms.diagnostics._row_order import MOST as MOST_IN_ORDER
 from looms.estimators._warnings import (
+    another_kernel,
     remark_on_duplicates,
     remark_on_scales,
     remedies_for_rare_classes,
@@ -66,7 +67,6 @@ _RARE = 0.4
 #: Largest p-value at which rows are said to be in an order: of 100 tables without one, one is.
 _IN_ORDER = 0.01
 _NO_BETTER = "May be no better than the baseline"
-_OTHERS = "Consider another kernel or other features."
 
 
 def cautions(estimator: Any) -> list[Caution]:
@@ -273,7 +273,7 @@ def _guessing(model: Reported) -> Iterator[Caution]:
             yield serious(
                 title,
                 f"{sentence(model.method)} R² is {score(value, 'r2')}: within noise, the mean of "
-                f"the targets predicts as well. {few or _OTHERS}",
+                f"the targets predicts as well. {few or _others()}",
             )
         return
     if not model.outcome.labeled:
@@ -288,7 +288,7 @@ def _guessing(model: Reported) -> Iterator[Caution]:
     ordered = not area - 2 * area_error <= 0.5
     area_text = f", ROC AUC {score(area, 'roc_auc')}" if np.isfinite(area) else ""
     accuracy_text = score(accuracy, "balanced_accuracy")
-    remedy = _remedy(model) if ordered else _OTHERS
+    remedy = _remedy(model) if ordered else _others()
     predicted = np.unique(model.decisions.predicted)
     if len(predicted) == 1:
         title = "One class for all"
@@ -307,7 +307,7 @@ def _guessing(model: Reported) -> Iterator[Caution]:
         text = (
             f"The {model.method} outputs do not rank the classes: ROC AUC "
             f"{score(area, 'roc_auc')} {plus_minus(area_error, 'roc_auc')}, where the baseline has "
-            f"0.5. {few or _OTHERS}"
+            f"0.5. {few or _others()}"
         )
     elif seldom:
         title, text = "A class is seldom predicted", f"{seldom}{remedy}"
@@ -327,7 +327,7 @@ def _guessing_risks(model: Reported) -> Iterator[Caution]:
         _NO_BETTER,
         f"The {model.method} log loss {loss} {_is_worse(gain, 0.0)} that of the shares of the "
         f"classes ({baseline}; difference {score(gain, 'log_loss', 2)} "
-        f"{plus_minus(error, 'log_loss')}), ROC AUC {area}. {_few_groups(model) or _OTHERS}",
+        f"{plus_minus(error, 'log_loss')}), ROC AUC {area}. {_few_groups(model) or _others()}",
     )
 
 
@@ -358,7 +358,7 @@ def _judged_by_splits(
     if not estimates:
         return remarks
     rest = [remark for remark in remarks if remark["title"] != _NO_BETTER]
-    advice = _few_groups(model) or (_remedy(model) if model.outcome.decides else _OTHERS)
+    advice = _few_groups(model) or (_remedy(model) if model.outcome.decides else _others())
     for key, one in estimates.items():
         value, low, high = (score(each, key) for each in (one.value, one.low, one.high))
         if one.low <= baselines[key]:
@@ -369,6 +369,10 @@ def _judged_by_splits(
             )
             return [serious(_NO_BETTER, text), *rest]
     return rest
+
+
+def _others() -> str:
+    return f"Consider {another_kernel()} or other features."
 
 
 def _is_worse(value: float, baseline: float) -> str:
@@ -385,13 +389,13 @@ def _probabilities(model: Reported) -> Iterator[Caution]:
             f"The {model.method} log loss {score(loss, 'log_loss')} "
             f"{plus_minus(error, 'log_loss')} is larger than that of the shares of the classes, "
             f"{score(baseline, 'log_loss')}: do not use the probabilities. Consider "
-            f"{setting('calibration', 'sigmoid')}, which bends least, or another kernel.",
+            f"{setting('calibration', 'sigmoid')}, which bends least, or {another_kernel()}.",
         )
 
 
 def _remedy(model: Reported) -> str:
     settings = remedies_for_rare_classes(model.outcome, len(model.classes))
-    return f"Consider {', '.join(settings)} or another kernel." if settings else _OTHERS
+    return f"Consider {', '.join(settings)} or another kernel." if settings else _others()
 
 
 def _rarest_in_predictions(model: Reported) -> str:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,10 +28,15 @@ from looms.tables._remarks import DATES, date_remarks
 
 #: A value is far outside if it exceeds the training range by this share of its width.
 FAR = 0.25
-#: Beginning of a note on all rows.
-IN_ALL = "in all of "
 #: Largest number of notes on columns, and of columns in a note.
 MOST_NOTES = MOST_COLUMNS = 5
+
+
+class Note(NamedTuple):
+    """Remark on new rows, which is serious if it holds for all, or a number may be another."""
+
+    text: str
+    serious: bool = False
 
 
 @dataclass
@@ -181,39 +186,42 @@ class UnseenValues:
         """The first value that no training row has, of each column with such values."""
         return {name: first for name, (_, first) in self._unseen.items()}
 
-    def notes(self) -> tuple[str, ...]:
-        """Sentences on dates, empty columns, values far outside their range, and new categories.
+    def notes(self) -> tuple[Note, ...]:
+        """Notes on dates, empty columns, values far outside their range, and new categories.
 
         Returns
         -------
-        notes : tuple of str
+        notes : tuple of Note
             Those on most rows first, and a count of the rest.
         """
         kinds = self._preprocessor.kinds_
-        notes = [remark.text for remark in date_remarks(kinds)]
+        notes = [Note(remark.text) for remark in date_remarks(kinds)]
         empty = [name for name, valued in self._valued.items() if not valued]
         if empty:
-            notes.append(f"no row has a value of {listed(empty)}: typical values are used instead")
+            text = f"no row has a value of {listed(empty)}: typical values are used instead"
+            notes.append(Note(text))
         if 0 < self._n_empty < self.n_rows:
             of_all = f"{self._n_empty} of {count(self.n_rows, 'row')}"
-            notes.append(f"{of_all} hold nothing: typical values are used instead")
+            notes.append(Note(f"{of_all} hold nothing: typical values are used instead"))
         if self._other_mark is not None:
             cell = self._other_mark[1]
-            notes.append(
-                self.mark_note or f"{cell!r} is read with another decimal mark than in the fit"
-            )
+            usual = f"{cell!r} is read with another decimal mark than in the fit"
+            notes.append(Note(self.mark_note or usual, serious=bool(self.mark_note)))
         remarks = sorted(self._counted_remarks(), key=lambda counted: -counted[0])
-        notes += [remark for _, remark in remarks[:MOST_NOTES]]
+        notes += [Note(text, self._in_all(n)) for n, text in remarks[:MOST_NOTES]]
         if len(remarks) > MOST_NOTES:
-            notes.append(f"{len(remarks) - MOST_NOTES} more such notes are not shown")
+            notes.append(Note(f"{len(remarks) - MOST_NOTES} more such notes are not shown"))
         return tuple(notes)
+
+    def _in_all(self, n: int) -> bool:
+        return n == self.n_rows > 1
 
     def _counted_remarks(self) -> Iterator[tuple[int, str]]:
         """Number of rows and remark, for values far outside their range and for new categories."""
 
         def where(n: int) -> str:
             of_all = count(self.n_rows, "row")
-            return f"{IN_ALL}{of_all}" if n == self.n_rows > 1 else f"in {n} of {of_all}"
+            return f"in all of {of_all}" if self._in_all(n) else f"in {n} of {of_all}"
 
         far: dict[bytes, tuple[int, list[str]]] = {}  # by the rows, which several columns may share
         for name, outside in self._far.items():
