@@ -395,7 +395,7 @@ def _probabilities(model: Reported) -> Iterator[Caution]:
 
 def _remedy(model: Reported) -> str:
     settings = remedies_for_rare_classes(model.outcome, len(model.classes))
-    return f"Consider {', '.join(settings)} or another kernel." if settings else _others()
+    return f"Consider {', '.join(settings)} or {another_kernel()}." if settings else _others()
 
 
 def _rarest_in_predictions(model: Reported) -> str:
