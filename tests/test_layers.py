@@ -19,6 +19,7 @@ FLOORS = [
     {
         "_threads",
         "_recording",
+        "_advice",
         "_memory",
         "_files",
         "_optional",

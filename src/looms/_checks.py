@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from looms._advice import setting
 from looms._typing import AnyArray
-from looms._words import row_name, setting
+from looms._words import row_name
 
 
 def check_known(

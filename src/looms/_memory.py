@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from looms._words import setting
+from looms._advice import setting
 
 #: Arrays of n × n float64 in memory at once. A search by gradients has three (kernel matrix,
 #: gradient, distances); the peak of fits to 6000 rows was 3.4, to 3000 rows 3.7. The others are

@@ -17,8 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from looms._advice import setting
 from looms._typing import AnyArray
-from looms._words import setting
 
 #: Machine epsilons that a float may be off by: of 3 * 0.1, or of dates as days with fractions.
 _EPSILONS = 8

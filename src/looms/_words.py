@@ -7,64 +7,13 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 #: Marks that change the direction of writing.
 _DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _OF_FILES = ContextVar("tables are files", default=False)
-_RENDERED = ContextVar[Callable[["Advice"], str]]("words for advice")
-
-
-class Advice(NamedTuple):
-    """What to set or to do, in messages.
-
-    Attributes
-    ----------
-    parameter : name of a parameter, or of what is to be done.
-    value : of the parameter; `UNSET` without one.
-    text : words in Python, if they are not the parameter with its value.
-    """
-
-    parameter: str
-    value: Any
-    text: str | None
-
-    def __str__(self) -> str:
-        if self.text is not None:
-            return self.text
-        if self.value is UNSET:
-            return self.parameter
-        return f"{self.parameter}={'...' if self.value is ... else one_line(self.value)}"
-
-
-UNSET = object()
-
-
-@contextmanager
-def advice_in(words: Callable[[Advice], str]) -> Iterator[None]:
-    """Advice is in these words here, as on the command line."""
-    before = _RENDERED.set(words)
-    try:
-        yield
-    finally:
-        _RENDERED.reset(before)
-
-
-def setting(parameter: str, value: Any = UNSET, text: str | None = None) -> str:
-    """A parameter to set, ``parameter=value``, or what else to do, in the words of who is told.
-
-    Examples
-    --------
-    >>> from looms._words import advice_in, setting
-    >>> setting("threshold", 0.5)
-    'threshold=0.5'
-    >>> with advice_in(lambda one: f"--{one.parameter} {one.value}"):
-    ...     setting("threshold", 0.5)
-    '--threshold 0.5'
-    """
-    return _RENDERED.get(str)(Advice(parameter, value, text))
 
 
 @contextmanager

@@ -19,10 +19,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
+from looms._advice import setting
 from looms._checks import gaps_in, label_array, remark_on_order, value_numbers
 from looms._times import Timeline, exact_times, plain_times
 from looms._typing import AnyArray
-from looms._words import one_line, setting
+from looms._words import one_line
 
 __all__ = ["GapKFold", "joined_groups"]
 

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from looms import _html
+from looms._advice import setting
 from looms._scores import number_scores, score_with_error
 from looms._typing import Array
-from looms._words import count, setting
+from looms._words import count
 
 __all__ = ["HeldOut"]
 

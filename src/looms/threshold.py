@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from looms._advice import setting
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.held_out import HeldOut
 
 __all__ = ["Cost", "FBeta", "find_threshold", "ordinal_thresholds"]

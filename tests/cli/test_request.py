@@ -15,7 +15,7 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
-from looms._words import advice_in
+from looms._advice import advice_in
 from looms.cli._errors import InputError, in_options
 from looms.cli._names import OF_MODEL, PANEL_OF, PARAMETERS
 from looms.cli._request import ModelRequest

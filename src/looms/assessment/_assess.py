@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from looms._words import setting
+from looms._advice import setting
 from looms.assessment._bootstrap632 import out_of_bag
 from looms.assessment._errors import AllSplitsRaisedError, AssessmentInterrupted
 from looms.assessment._experiment import Experiment, checked_seed, estimator_key, estimator_text

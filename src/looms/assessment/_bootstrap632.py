@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from looms._advice import setting
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
 from looms.estimators._metrics import Scorer, own_name, scorer_takes_weights

@@ -12,10 +12,11 @@ import numpy as np
 from scipy import stats
 
 from looms import _html
+from looms._advice import setting
 from looms._checks import check_share
 from looms._optional import require
 from looms._scores import scale_of
-from looms._words import aligned, estimate_text, interval_text, score_text, setting
+from looms._words import aligned, estimate_text, interval_text, score_text
 from looms.assessment._assess import Progress, finished
 from looms.assessment._experiment import Experiment, checked_seed
 from looms.assessment._result import Assessment, corrected_error

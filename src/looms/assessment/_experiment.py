@@ -21,12 +21,12 @@ from sklearn.utils import assert_all_finite, check_consistent_length, check_rand
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
+from looms._advice import setting
 from looms._checks import check_estimator, check_known, readable_table, squeeze_column, take_rows
 from looms._optional import require
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.assessment._bootstrap632 import KNOWN, check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
 from looms.assessment._scoring import default_scoring, score_all

@@ -11,9 +11,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from looms._advice import setting
 from looms._checks import check_known
 from looms._typing import AnyArray
-from looms._words import count, setting
+from looms._words import count
 from looms.folds import group_numbers
 
 METHODS = ("shuffle", "kfold", "bootstrap", "forward")

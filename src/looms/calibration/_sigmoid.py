@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from looms._advice import setting
 from looms._typing import Array
-from looms._words import setting
 
 _BLOCK = 1 << 18  # outputs held at a time, in half a dozen temporaries
 _MAX_ITERATIONS = 200

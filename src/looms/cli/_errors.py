@@ -15,9 +15,9 @@ from typing import Any
 
 import typer
 
+from looms._advice import UNSET, Advice
 from looms._files import FileError
 from looms._optional import command_for
-from looms._words import UNSET, Advice
 from looms.cli._names import OPTIONS, REMEDIES
 
 BAD_INPUT = 2
@@ -128,7 +128,7 @@ def in_options(advice: Advice) -> str:
 
     Examples
     --------
-    >>> from looms._words import UNSET, Advice
+    >>> from looms._advice import UNSET, Advice
     >>> in_options(Advice("class_weight", "balanced", None))
     '--class-weight balanced'
     >>> in_options(Advice("n_landmarks", None, None)), in_options(Advice("sep", ..., None))

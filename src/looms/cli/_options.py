@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_origin, g
 import typer
 from typer.models import ParameterInfo
 
-from looms._words import advice_in, rows_of_files
+from looms._advice import advice_in
+from looms._words import rows_of_files
 from looms.cli._errors import InputError, in_options, quietly, reported
 from looms.cli._names import PANEL_OF
 from looms.datasets._read import Format

@@ -13,8 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from looms._advice import setting
 from looms._files import reading
-from looms._words import setting
 from looms.datasets._table import TableError
 
 #: Largest unpacked size in bytes of a file, unless the caller allows more. A table takes several

@@ -22,7 +22,7 @@ import pandas
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from looms._words import setting
+from looms._advice import setting
 from looms.datasets._bytes import text_content
 from looms.datasets._rows import Source
 from looms.datasets._table import WRITTEN, TableError, check_columns, first_line

@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import pandas
 
+from looms._advice import setting
 from looms._checks import check_known
-from looms._words import setting
 from looms.datasets._arff import read_arff
 from looms.datasets._arrow import arrow_source, object_source
 from looms.datasets._bytes import MAX_BYTES, STDIN, is_pipe

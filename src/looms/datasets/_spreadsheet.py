@@ -15,8 +15,9 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 import numpy as np
 import pandas
 
+from looms._advice import setting
 from looms._optional import require
-from looms._words import listed, setting
+from looms._words import listed
 from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._table import WRITTEN, TableError, check_columns
 from looms.tables._cells import text_of

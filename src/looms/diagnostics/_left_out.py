@@ -11,11 +11,11 @@ from scipy.special import log_expit
 from sklearn.base import clone
 from sklearn.svm import SVC
 
+from looms._advice import setting
 from looms._checks import label_array
 from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.calibration._sigmoid import fit_sigmoids
 from looms.diagnostics._problem import GivenMembers, Problem, pose
 from looms.diagnostics._refits import (

@@ -20,10 +20,10 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from looms._advice import setting
 from looms._checks import check_estimator, check_known
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.estimators import KernelClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._targets import check_labels, plain_targets

@@ -11,11 +11,11 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array, check_X_y, column_or_1d
 from sklearn.utils.validation import validate_data
 
+from looms._advice import setting
 from looms._checks import squeeze_column
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import setting
 from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._targets import plain_targets

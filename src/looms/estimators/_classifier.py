@@ -9,9 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from looms._advice import setting
 from looms._checks import check_flag
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.calibration._calibrators import Calibrator, calibration_function
 from looms.conformal._jackknife import required_rank
 from looms.dask._predict import lazy_for_dask

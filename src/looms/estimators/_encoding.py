@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from looms._advice import setting
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.calibration._softmax import OUT_OF_REACH
 from looms.estimators._targets import check_labels
 from looms.threshold import threshold_rule

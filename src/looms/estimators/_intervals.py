@@ -16,11 +16,12 @@ from sklearn.utils import Tags, check_random_state, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
+from looms._advice import setting
 from looms._checks import check_known, take_rows
 from looms._classes import rounding
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
-from looms._words import one_line, setting
+from looms._words import one_line
 from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._estimator_member import checked, fitted, predicted

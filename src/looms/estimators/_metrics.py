@@ -27,11 +27,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _is_fitted
 
+from looms._advice import setting
 from looms._checks import check_known
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors
 from looms._typing import AnyArray, Array
-from looms._words import listed, setting
+from looms._words import listed
 from looms.criteria import mean_class_error
 from looms.estimators._targets import order_of
 from looms.estimators._warnings import warn

@@ -17,10 +17,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _num_samples, check_is_fitted, validate_data
 
+from looms._advice import setting
 from looms._checks import check_count, check_flag
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import setting
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import blocks_and_arrays
 from looms.estimators._base import checked_sample_weight, validated

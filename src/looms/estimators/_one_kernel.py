@@ -10,10 +10,11 @@ import numpy as np
 from joblib import Parallel
 from sklearn.base import clone
 
+from looms._advice import setting
 from looms._checks import check_count, check_flag, check_known
 from looms._memory import GIVEN, GRID, SEARCH
 from looms._typing import Array, Matrix
-from looms._words import one_line, setting
+from looms._words import one_line
 from looms.blocks import RowBlocks, blocks_of
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._encoding import class_weights

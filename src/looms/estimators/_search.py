@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from looms._advice import setting
 from looms._checks import check_count, check_flag, check_share
-from looms._words import setting
 from looms.optimize._minimize import minimize
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from looms._advice import setting
 from looms._memory import check_memory
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import setting
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import gathered
 from looms.estimators._callbacks import CallbackWatcher

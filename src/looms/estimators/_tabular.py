@@ -13,10 +13,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from looms._advice import setting
 from looms._checks import check_known, drop_index, ensure_list, readable_table
 from looms._threads import openmp_threads
 from looms._typing import Array, Matrix
-from looms._words import one_line, setting
+from looms._words import one_line
 from looms.blocks import RowBlocks
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import tell

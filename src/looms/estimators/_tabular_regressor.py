@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state, get_tags
 
+from looms._advice import setting
 from looms._checks import check_known, ensure_list
 from looms._typing import Array, Matrix
-from looms._words import setting
 from looms.estimators._callbacks import CallbackWatcher
 from looms.estimators._folds import unfitted
 from looms.estimators._kernel_regressor import KernelRegressor

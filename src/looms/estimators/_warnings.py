@@ -18,11 +18,12 @@ import sklearn
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
+from looms._advice import setting
 from looms._checks import label_array, remark_on_order
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import listed, setting
+from looms._words import listed
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.fitted._fitted import Selected
 from looms.fitted._ordered import OrderedClasses

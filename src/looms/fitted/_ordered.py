@@ -11,11 +11,11 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
+from looms._advice import setting
 from looms._classes import class_factors, merge_ties, tie_width
 from looms._optional import require
 from looms._scores import ValuesAndErrors, ordered_baselines, ordered_scores
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.fitted._outcome import Outcome
 from looms.held_out import HeldOut
 from looms.selection._candidates import HeldOutLoss

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import _num_samples
 
+from looms._advice import setting
 from looms._classes import rounding, tie_width
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import setting
 from looms.blocks import blocks_of, rows_in_memory
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._jackknife import intervals_of_ends, order_statistic, outwards, required_rank

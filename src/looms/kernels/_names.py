@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from looms._advice import setting
 from looms._typing import Array, Matrix
-from looms._words import one_line, setting
+from looms._words import one_line
 from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._laplacian import Laplacian

@@ -14,10 +14,11 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
+from looms._advice import setting
 from looms._files import FileError, advice_on, reading, write_whole
 from looms._optional import require
 from looms._version import __version__
-from looms._words import listed, setting
+from looms._words import listed
 from looms.model_files._archive import TooLarge, audited, bytes_left, packed, schema_of
 from looms.model_files._check import check
 from looms.model_files._parts import type_name

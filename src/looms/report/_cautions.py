@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from looms._advice import setting
 from looms._scores import SCORES
-from looms._words import count, setting
+from looms._words import count
 from looms.assessment._result import Assessment
 from looms.diagnostics import row_order
 from looms.diagnostics._problem import by_kernels

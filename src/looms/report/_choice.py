@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from looms._words import count, digits, setting
+from looms._advice import setting
+from looms._words import count, digits
 from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment
 from looms.optimize._search import StopReason

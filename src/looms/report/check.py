@@ -15,12 +15,13 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from looms._advice import setting
 from looms._checks import check_known, gaps_in, readable_table, remark_on_order
 from looms._optional import require
 from looms._scores import SCORES
 from looms._typing import AnyArray, Matrix
 from looms._version import __version__
-from looms._words import count, listed, row_name, setting
+from looms._words import count, listed, row_name
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import KernelClassifier, KernelRegressor
 from looms.estimators._base import name_of

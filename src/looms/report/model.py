@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from looms._advice import setting
 from looms._classes import written_labels
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
-from looms._words import setting
 from looms.blocks import RowBlocks
 from looms.estimators._evaluation import evaluation_folds
 from looms.estimators._in_pipelines import last_model, parts_of

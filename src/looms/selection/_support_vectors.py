@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from looms._advice import setting
 from looms._checks import check_known
 from looms._classes import class_indices
 from looms._threads import blas_threads, one_blas_thread
 from looms._typing import Array, Matrix
-from looms._words import setting
 from looms.calibration._scores import deviance_of
 from looms.criteria import Criterion, as_criterion
 from looms.criteria._differentiable import DIFFERENTIABLE

@@ -20,9 +20,9 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from looms._advice import setting
 from looms._kernel_matrix import check_symmetric, largest_entry, negative_eigenvalue
 from looms._typing import AnyArray, Array
-from looms._words import setting
 
 EPS = float(np.finfo(np.float64).eps)
 #: Fraction of the largest C below which a distance from a bound is rounding.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from looms._advice import setting
 from looms._checks import readable_table
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import setting
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from looms._advice import setting
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import row_name, setting
+from looms._words import row_name
 from looms.kernels._samples import LARGEST
 from looms.tables._cells import (
     EXACT,

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from looms._advice import setting
 from looms._number_text import UNSIGNED, number_like
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms._words import listed, row_name, setting
+from looms._words import listed, row_name
 from looms.tables._cells import Marks, is_code, number_of
 from looms.tables._columns import Columns
 from looms.tables._frames import Column

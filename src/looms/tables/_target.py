@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from looms._advice import setting
 from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import row_name, setting
+from looms._words import row_name
 from looms.tables._cells import POINT, Cells, Marks, is_written, marks_of, spelling_in
 from looms.tables._frames import Column
 from looms.tables._kinds import cells_of, read_column, texts_of

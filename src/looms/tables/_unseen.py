@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from looms._advice import setting
 from looms._typing import AnyArray, Matrix
-from looms._words import count, listed, setting
+from looms._words import count, listed
 from looms.tables._cells import (
     Cells,
     Marks,

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn import metrics
 
+from looms._advice import setting
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._calibrators import class_probabilities
 from looms.calibration._scores import ReliabilityCurve, reliability_curve

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from looms._advice import setting
 from looms._checks import check_count
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms._words import setting
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks, numbers_of

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from looms._advice import setting
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
-from looms._words import setting
 from looms.diagnostics import case_deletion
 from looms.report.displays.base import ModelDisplay, diagonal, ink, label_axes
 from looms.report.model import model_of, residual_sizes
