@@ -15,11 +15,10 @@ ROOT = Path(looms.__file__).parent
 
 #: From the ground up; rooms of one floor do not know each other. Rooms may be missing.
 FLOORS = [
-    {"_typing", "_version"},
+    {"_advice", "_typing", "_version"},
     {
         "_threads",
         "_recording",
-        "_advice",
         "_memory",
         "_files",
         "_optional",
