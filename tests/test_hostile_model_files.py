@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from archives import zipped
 from pairwise import in_turn
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -461,14 +462,6 @@ def test_a_list_that_doubles_is_refused(tmp_path):
         node = {**node, "__id__": number, "content": [node, again]}
     schema["content"]["model"]["content"]["content"]["mu"] = node
     refused(tmp_path, schema, members, "two objects of one number")
-
-
-def zipped(**members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name.replace("_", "."), content)
-    return buffer.getvalue()
 
 
 def bomb(name, megabytes):

@@ -23,6 +23,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import skops.io
+from archives import zipped
 from evaluated import evaluated
 from pairwise import in_turn
 from sklearn.base import BaseEstimator
@@ -490,14 +491,6 @@ def test_a_flipped_bit(tmp_path):
 def test_not_a_zip_file(tmp_path, data, problem):
     with pytest.raises(ModelFileError, match=problem):
         load_model(written(tmp_path, data))
-
-
-def zipped(**members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name.replace("_", "."), content)
-    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,20 @@ def ordered_scores(
     return scores
 
 
+def ranked_probability_scores(ranks: AnyArray, probabilities: Array) -> Array:
+    """(n,) ranked probability score of the probabilities of each rank, (n, k).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ranked_probability_scores(np.array([0, 2]), np.array([[1.0, 0, 0], [0, 0.5, 0.5]])).tolist()
+    [0.0, 0.25]
+    """
+    up_to = np.cumsum(probabilities, axis=1)
+    excess = up_to - (ranks[:, None] <= np.arange(probabilities.shape[1]))
+    return np.asarray((excess**2).sum(axis=1))
+
+
 def ordered_baselines(ranks: Array, weight: Array) -> dict[str, float]:
     """The scores of `ordered_scores`, and "brier", of the shares of the classes alone.
 

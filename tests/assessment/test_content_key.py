@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import linecache
 import os
 import re
 import subprocess
@@ -206,6 +207,24 @@ def test_files_of_the_users_own_code_count(tmp_path, monkeypatch):
     after = keys(helpers=HELPERS.replace("1.0", "2.0"))
     assert after[0] != before[0]
     assert after[1] == before[1]
+
+
+@pytest.mark.parametrize("changed", ["first", "second"])
+def test_each_function_that_was_typed_in_counts(monkeypatch, changed):
+    """Also if others were typed into the same module."""
+
+    def typed(**numbers):
+        module = types.ModuleType("typed_in")
+        monkeypatch.setitem(sys.modules, "typed_in", module)
+        for name, number in numbers.items():
+            lines = [f"def {name}(y, f):\n", f"    return {number}\n"]
+            monkeypatch.setitem(linecache.cache, f"<{name}>", (99, None, lines, f"<{name}>"))
+            exec(compile("".join(lines), f"<{name}>", "exec"), vars(module))
+        return key([module.first, module.second])
+
+    before = typed(first=1, second=2)
+    assert typed(first=1, second=2) == before
+    assert typed(**{"first": 1, "second": 2, changed: 3}) != before
 
 
 def test_what_was_typed_in_needs_its_source(monkeypatch):

@@ -205,7 +205,7 @@ def assess(
     Workers of loky end soon after a calling process that was killed.
 
     A store identifies an estimator by its class and parameters, a scorer by its function, and
-    data by their values, as `joblib.hash` has it. Classes and functions of your own, outside
+    data by their values, as ``joblib.hash`` has it. Classes and functions of your own, outside
     installed packages, are also identified by the files that define them: editing these runs the
     splits again. The versions of looms, NumPy, SciPy, scikit-learn and the packages that estimator
     and scorers come from must be those of the store. Changes in other files that yours import, and

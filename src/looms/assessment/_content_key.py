@@ -37,7 +37,7 @@ def content_key(**parts: Any) -> str:
     for name, part in parts.items():
         for thing in _defined(part):
             if not _is_installed(thing.__module__):
-                sources[name, thing.__module__] = _source(thing, name)
+                sources[name, thing.__module__, thing.__qualname__] = _source(thing, name)
         try:
             keys[name] = joblib.hash(_canonical(part))
         except Exception as error:  # of any class that cannot be pickled

@@ -21,18 +21,8 @@ OF_CANDIDATES = ("loss", "criterion", *OF_SEARCH, "prior", "n_landmarks")
 PANELS = {
     "Data": (
         *("target", "drop", "drop_missing_targets", "groups", "time", "gap", "duplicates"),
-        *(
-            "sample_weight",
-            "task",
-            "order",
-            "data",
-            "format",
-            "sep",
-            "decimal",
-            "encoding",
-            "sheet",
-        ),
-        "max_bytes",
+        *("sample_weight", "task", "order", "data", "format", "sep", "decimal", "encoding"),
+        *("sheet", "max_bytes"),
     ),
     "Model": (
         *("candidates", "combine", "threshold", "calibration", "class_weight", "positive"),

@@ -207,13 +207,14 @@ class ModelRequest:
         criteria: list[Any] = list(self.criterion) if self.criterion else [None]
         searches = [Search(criterion, prior=self.prior, **options) for criterion in criteria]
         loss = {} if self.loss is None else {"loss": self.loss}
-        return [
-            clone(one).set_params(n_landmarks=m, search=search, **loss)
-            if isinstance(one, kind)
-            else one
-            for one in tried
-            for search in (searches if isinstance(one, kind) else searches[:1])
-        ]
+
+        def with_options(one: Any) -> list[Any]:
+            if not isinstance(one, kind):
+                return [one]
+            of_all = {"n_landmarks": m, **loss}
+            return [clone(one).set_params(search=search, **of_all) for search in searches]
+
+        return [candidate for one in tried for candidate in with_options(one)]
 
     def model_for(self, prepared: Prepared, again: bool = False) -> Any:
         """The unfitted model for a table; refuses what it would refuse for these rows.

@@ -185,8 +185,8 @@ def _tested(fitted: Fitted) -> RowOrder | None:
     made = None
     if outcome.decides:
         made = decisions_within(outcome, held_out, Units.of_numbers(folds[0]), fitted.rule)
-    found = outcome.scores(y, held_out.outputs[None], held_out.sample_weight, None, made)
-    scores = {name: value for name, (value, _) in found.items()}
+    with_errors = outcome.scores(y, held_out.outputs[None], held_out.sample_weight, None, made)
+    scores = {name: value for name, (value, _) in with_errors.items()}
     return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
 
 

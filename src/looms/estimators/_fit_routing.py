@@ -137,8 +137,8 @@ def ready(estimator: Any) -> Iterator[Any]:
         consumed = get_routing_for_object(estimator).consumes("fit", ("sample_weight", "groups"))
     if consumed is not None and get_config()["enable_metadata_routing"]:
         parts = [part for part in all_parts(estimator) if isinstance(part, BaseEstimator)]
-        asked = [part._get_metadata_request().fit.requests for part in parts]
-        decided = any(requests.get("sample_weight") is not None for requests in asked)
+        requests = [part._get_metadata_request().fit.requests for part in parts]
+        decided = any(of_part.get("sample_weight") is not None for of_part in requests)
     alone = _splits_groups(estimator) and not _names(estimator, "groups")
     by_groups = alone and "groups" in (consumed or ())
     with config_context(enable_metadata_routing=decided or by_groups):

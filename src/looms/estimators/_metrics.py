@@ -30,7 +30,7 @@ from sklearn.utils.validation import _is_fitted
 from looms._advice import setting
 from looms._checks import check_known
 from looms._classes import class_indices
-from looms._scores import ValuesAndErrors
+from looms._scores import ValuesAndErrors, ranked_probability_scores
 from looms._typing import AnyArray, Array
 from looms._words import listed
 from looms.criteria import mean_class_error
@@ -88,9 +88,8 @@ def ranked_probability_loss(
 ) -> float:
     """Mean ranked probability score of columns for the sorted ``labels``, given in order."""
     ranks = _ranks(y, labels)
-    up_to = np.cumsum(probabilities[:, np.searchsorted(np.sort(labels), labels)], axis=1)
-    excess = (up_to - (ranks[:, None] <= np.arange(len(labels))))[:, :-1]
-    return float(np.average((excess**2).sum(axis=1), weights=sample_weight))
+    by_rank = probabilities[:, np.searchsorted(np.sort(labels), labels)]
+    return float(np.average(ranked_probability_scores(ranks, by_rank), weights=sample_weight))
 
 
 def _ranks(values: Any, labels: Any) -> AnyArray:

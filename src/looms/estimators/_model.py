@@ -384,7 +384,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """All that `fit` does. If it fails, the model and the names of its features stay."""
-        before = {name: vars(self)[name] for name in _OF_FIT if name in vars(self)}
+        state = self.__dict__
+        before = {name: state[name] for name in _OF_FIT if name in state}
         try:
             began, table = time.perf_counter(), self._readable(X)
             columns, X, y, given, groups = self._prepared(table, y, sample_weight, groups)
@@ -401,10 +402,10 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             watcher.ends()
             self._warn_of_fit()
         except BaseException:
-            if vars(self).get("fitted_") is before.get("fitted_"):
+            if state.get("fitted_") is before.get("fitted_"):
                 for name in _OF_FIT:
-                    self.__dict__.pop(name, None)
-                self.__dict__.update(before)
+                    state.pop(name, None)
+                state.update(before)
             raise
 
     def _prepared(

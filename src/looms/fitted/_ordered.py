@@ -14,7 +14,12 @@ from scipy.special import expit, log_expit
 from looms._advice import setting
 from looms._classes import class_factors, merge_ties, tie_width
 from looms._optional import require
-from looms._scores import ValuesAndErrors, ordered_baselines, ordered_scores
+from looms._scores import (
+    ValuesAndErrors,
+    ordered_baselines,
+    ordered_scores,
+    ranked_probability_scores,
+)
 from looms._typing import AnyArray, Array
 from looms.fitted._outcome import Outcome
 from looms.held_out import HeldOut
@@ -271,9 +276,8 @@ class OrderedClasses(Outcome):
         ranked = None
         if made.probabilities is not None:
             known = (one.probabilities for one in decided if one.probabilities is not None)
-            up_to = np.cumsum(np.concatenate([*known])[:, self.in_order], axis=1)
-            excess = up_to - (targets[rows, None] <= np.arange(len(self.ranks)))
-            ranked = means(rows, (excess**2).sum(axis=1), n)
+            by_rank = np.concatenate([*known])[:, self.in_order]
+            ranked = means(rows, ranked_probability_scores(targets[rows], by_rank), n)
         return OrderedDecisions(**vars(made), shares=shares, ranked=ranked)
 
     def scores(

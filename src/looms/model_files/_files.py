@@ -208,9 +208,10 @@ def load_model(
     metadata, version = _described(schema, path)
     newer = _release(version) > _release(__version__)
     remedy = "upgrade looms" if newer else "fit the model anew, and save it"
-    another = f"Another version of looms wrote it ({version}; this is {__version__}): {remedy}."
     if version == __version__:
         another = f"Other code of looms {version} wrote it, or it was changed: {remedy}."
+    else:
+        another = f"Another version of looms wrote it ({version}; this is {__version__}): {remedy}."
     try:
         problems, names = audited(schema, _names(trusted))
         model = None if problems else _built(skops_io, data, names, path)

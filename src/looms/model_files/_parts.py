@@ -64,14 +64,16 @@ def type_name(kind: Any) -> str:
 def classes() -> set[type]:
     """Classes of looms in a model: the roots, what they declare, and what inherits from these."""
     waiting: list[Any] = [*_ROOTS]
-    found: set[type] = {WithoutUnits}  # which is not saved
+    found: set[type] = set()
     while waiting:
         kind = waiting.pop()
         waiting += get_args(kind)  # of unions and containers
-        if isinstance(kind, type) and _ROOMS.match(kind.__module__) and kind not in found:
+        if kind in found or kind is WithoutUnits:  # which is not saved
+            continue
+        if isinstance(kind, type) and _ROOMS.match(kind.__module__):
             found.add(kind)
             waiting += [*get_type_hints(kind).values(), *kind.__subclasses__()]
-    return found - {WithoutUnits}
+    return found
 
 
 @cache

@@ -201,10 +201,10 @@ def leak_cautions(
 
 def near_rows(fitted: Fitted, scores: Callable[[], Scores], context: str) -> Iterator[Caution]:
     """Caution about samples that look like repeats; ``context`` says more of the ``scores``."""
-    found = scores_without_near(fitted)
-    if found is None:
+    without_near = scores_without_near(fitted)
+    if without_near is None:
         return
-    key, (what, *values) = _key(fitted), found
+    key, (what, *values) = _key(fitted), without_near
     alone, together = (score(value, key, 3) for value in values)
     changes = "falls" if fitted.outcome.decides else "rises"
     yield note(

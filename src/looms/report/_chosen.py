@@ -103,13 +103,13 @@ def chosen(model: Reported) -> dict[str, Any]:
 
 def _probability_of_threshold(model: Reported) -> float | None:
     """Probability of the positive class of two from which it is predicted."""
-    rule, stop_reason = model.fitted.rule, model.outcome
+    rule, outcome = model.fitted.rule, model.outcome
     if rule.calibrator is None or len(model.classes) != 2:
         return None
-    if isinstance(stop_reason.threshold, Real):
-        return float(stop_reason.threshold)
-    both = stop_reason.probabilities(np.array([rule.threshold]), rule)[0]
-    return float(both[0 if stop_reason.positive_first else 1])
+    if isinstance(outcome.threshold, Real):
+        return float(outcome.threshold)
+    both = outcome.probabilities(np.array([rule.threshold]), rule)[0]
+    return float(both[0 if outcome.positive_first else 1])
 
 
 def _members(model: Reported) -> list[dict[str, Any]]:

@@ -158,8 +158,8 @@ class Reported:
     @property
     def prior(self) -> bool | None:
         """True if a prior restrained the hyper-parameters; None where there is no such option."""
-        chosen = self._tried[self.best : self.best + 1]  # used-up folds may have tried others
-        return next((candidate_of(one).search.prior for one in chosen if has_kernel(one)), None)
+        chosen = self._tried[self.best]
+        return candidate_of(chosen).search.prior if has_kernel(chosen) else None
 
     @property
     def follows_paths(self) -> bool:

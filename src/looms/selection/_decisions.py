@@ -1,4 +1,4 @@
-"""Classes and probabilities of held-out outputs, over the rounds in which a row is left out."""
+"""Classes and probabilities of held-out outputs, each row decided once or several times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rule:
 
 
 class Decided(NamedTuple):
-    """Rows that were held out in some rounds, with their classes and probabilities.
+    """Rows that were held out, some of them several times, with their classes and probabilities.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class Decisions:
 
     Attributes
     ----------
-    outputs : (n,) or (n, n_classes) means over rounds.
-    predicted : (n,) index of the class that most rounds predict, the first one if tied.
-    wrong : (n,) share of the rounds that predict a wrong class; a tie counts by parts.
-    probabilities : (n, n_classes) means over rounds, or None.
-    losses : (n,) mean over rounds of −log p of the true class, or None.
+    outputs : (n,) or (n, n_classes) means over the decisions on a row.
+    predicted : (n,) index of the class that most of them give, the first one if tied.
+    wrong : (n,) share of them that is wrong; a tie counts by parts.
+    probabilities : (n, n_classes) means over them, or None.
+    losses : (n,) mean over them of −log p of the true class, or None.
     """
 
     outputs: Array
@@ -70,24 +70,24 @@ class Decisions:
         return f"Decisions with {', '.join(shapes)}"
 
     @classmethod
-    def of(cls, rounds: Sequence[Decided], labels: AnyArray) -> Decisions:
-        """Decisions from rounds, in which every row is held out at least once."""
-        rows, n = np.concatenate([one.rows for one in rounds]), len(labels)
-        shares = np.concatenate([one.shares for one in rounds])
+    def of(cls, decided: Sequence[Decided], labels: AnyArray) -> Decisions:
+        """Decisions on every row, each of which is decided at least once."""
+        rows, n = np.concatenate([one.rows for one in decided]), len(labels)
+        shares = np.concatenate([one.shares for one in decided])
         votes = np.zeros((n, shares.shape[1]))
         np.add.at(votes, rows, shares)
-        outputs = means(rows, np.concatenate([one.outputs for one in rounds]), n)
+        outputs = means(rows, np.concatenate([one.outputs for one in decided]), n)
         wrong = 1.0 - votes[np.arange(n), labels] / np.bincount(rows, minlength=n)
-        if rounds[0].probabilities is None:
+        if decided[0].probabilities is None:
             return cls(outputs, votes.argmax(axis=1), wrong, None, None)
-        p = np.concatenate([one.probabilities for one in rounds if one.probabilities is not None])
+        p = np.concatenate([one.probabilities for one in decided if one.probabilities is not None])
         own = np.maximum(p[np.arange(len(rows)), labels[rows]], np.finfo(np.float64).eps)
         probabilities, losses = means(rows, p, n), means(rows, -np.log(own), n)
         return cls(outputs, votes.argmax(axis=1), wrong, probabilities, losses)
 
 
 def means(rows: AnyArray, values: Array, n: int) -> Array:
-    """(n, ...) means of values over the rounds in which each row is held out."""
+    """(n, ...) means of the values of each row, of which some have several."""
     sums, count = np.zeros((n, *values.shape[1:])), np.bincount(rows, minlength=n)
     np.add.at(sums, rows, (values.T / count[rows]).T)
     return sums
