@@ -241,7 +241,7 @@ def test_warnings_of_the_estimator_are_told(looms, data_folder):
         *("--max-iter", 1, "--no-evaluate"),
     )
     assert result.exit_code == 0, result.stderr
-    assert "Warning: Stopped at --max-iter" in result.stderr
+    assert "raise --max-iter" in result.stderr
 
 
 @pytest.mark.slow

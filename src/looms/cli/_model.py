@@ -298,7 +298,7 @@ class CoverageRequest:
         if "nested" in saved.last._scores:
             data = saved.model, of.rows  # models without each fold may prepare the rows anew
         # ValueError: a higher level than the rows of the model can give.
-        with refused(f"--confidence-level {level:g}: "):
+        with refused():
             if not saved.is_classifier:
                 lower, upper = predict_interval(*data, level, method=self.method or "plus").T
                 return {"lower": lower, "upper": upper}

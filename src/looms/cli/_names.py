@@ -54,6 +54,7 @@ REMEDIES = {
     "grid": "--search grid",
     "group rows": "together by --groups COLUMN",
     "jobs": "--jobs",
+    "keep": "for --id or --keep",
     "landmarks": ", auto or none",
     "no order": "leave --order out",
     "not nested": "--no-evaluate",

@@ -307,6 +307,6 @@ def prevalence_model(
         except ValueError:
             raise InputError(f"--prevalence {option} is not CLASS=SHARE, as ill=0.01 is") from None
     model = PrevalenceClassifier(saved.own(), shares)
-    with catch_messages(prefix="--prevalence: "):
+    with catch_messages():
         _ = model.prevalence_
     return model

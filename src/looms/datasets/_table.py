@@ -15,6 +15,7 @@ import numpy as np
 import pandas
 import pyarrow as pa
 
+from looms._advice import setting
 from looms._files import FileError
 from looms._typing import AnyArray
 from looms._words import count, listed
@@ -111,7 +112,8 @@ def split_target(
     frame: pandas.DataFrame, target: str | None, path: Path, keep: Sequence[str] = ()
 ) -> Table:
     """Features and target of some rows, the target not checked."""
-    for name, role in [*((name, "keep") for name in keep), (target, "be the target")]:
+    of_kept = setting("keep", text="to keep")
+    for name, role in [*((name, of_kept) for name in keep), (target, "to be the target")]:
         if name is not None and name not in frame.columns:
             raise _column_missing(list(frame.columns), name, role, path)
     kept = {name: _texts(frame[name]) for name in keep}
@@ -205,4 +207,4 @@ def _column_missing(columns: list[str], name: str, role: str, path: Path) -> Tab
     if pandas.to_numeric(pandas.Series(columns), errors="coerce").notna().all():
         meant = "The first line must hold the names of the columns, but it holds numbers. "
     advice = f"{meant}The columns are {listed(columns, 20)}."
-    return TableError(path, f"there is no column {name!r} to {role}", advice)
+    return TableError(path, f"there is no column {name!r} {role}", advice)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from looms._advice import setting
 from looms._classes import class_indices
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
@@ -131,7 +132,9 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
 
     @property
     def prevalence_(self) -> Array:
-        return _shares("prevalence", self.prevalence, self.classes_, self.training_prevalence_)
+        return _shares(
+            setting("prevalence"), self.prevalence, self.classes_, self.training_prevalence_
+        )
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class at the stated prevalences.

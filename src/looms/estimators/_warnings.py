@@ -223,7 +223,7 @@ def warn_of_search(selection: Selected | None, targets: Array) -> None:
     if chosen.stop_reason is StopReason.NO_PROGRESS:  # unless all that is left is rounding
         worrying = chosen.value > _ROUNDING**2 * float(np.mean(targets**2))
     if worrying:
-        warn(f"Search for hyper-parameters: {chosen.stop_reason.value}.", ConvergenceWarning)
+        warn(f"Search for hyper-parameters: {chosen.stop_reason}.", ConvergenceWarning)
     for met in bounds_to_tell(chosen, selection.candidates):
         warn(f"{met}.", BoundWarning)
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from looms._advice import setting
 from looms._typing import Array
 
 
@@ -27,7 +28,7 @@ class StopReason(Enum):
         "criterion's standard error; a smaller tolerance continues the search"
     )
     CONVERGED = "no direction leads downhill"
-    MAX_ITER = "stopped at max_iter: the criterion was still falling, raise max_iter"
+    MAX_ITER = "stopped at the largest number of iterations: the criterion was still falling"
     NO_PROGRESS = (
         "no lower value was found along the search direction: look for hyper-parameters at their "
         "bounds"
@@ -39,6 +40,11 @@ class StopReason(Enum):
         "no point could be evaluated, not even the start: the kernel matrix plus ridge was never "
         "positive definite; check that the kernel is positive semi-definite, or scale the features"
     )
+
+    def __str__(self) -> str:
+        """The reason, with what to do about it."""
+        advice = f", raise {setting('max_iter')}" if self is StopReason.MAX_ITER else ""
+        return f"{self.value}{advice}"
 
     def __reduce__(self) -> tuple[type[StopReason], tuple[str]]:
         # skops stores what is rebuilt by a call of its own type, and no other enum.

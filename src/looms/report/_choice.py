@@ -43,9 +43,7 @@ def search_cautions(model: Reported) -> Iterator[Caution]:
             text = f"{owner}{isolated(parameter_name(model, met))} {met.remark}{then}."
             yield level("Hyper-parameter at a bound", text)
         if candidate.stop_reason in _STOPPED_EARLY:
-            yield serious(
-                "Search stopped early", sentence(f"{owner}{candidate.stop_reason.value}.")
-            )
+            yield serious("Search stopped early", sentence(f"{owner}{candidate.stop_reason}."))
         if candidate.n_failures:
             yield note(
                 "Points that could not be evaluated",

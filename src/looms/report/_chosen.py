@@ -96,7 +96,7 @@ def chosen(model: Reported) -> dict[str, Any]:
         "n_evaluations": tried[model.best].n_evaluations if tuning and tried else None,
         "n_measured": tuning and tuning.n_measured,
         "outcome": tuning and words(tuning.stop_reason.name),
-        "outcome_text": tuning and tuning.stop_reason.value,
+        "outcome_text": tuning and str(tuning.stop_reason),
         "n_stages": tuning and len({n for n, _ in tuning.stages}),
     }
 
