@@ -161,7 +161,7 @@ class OrderedClasses(Outcome):
         if calibration not in ("sigmoid", None):
             raise ValueError(
                 f"{setting('calibration', calibration)} is for classes without order: use "
-                "'sigmoid', or {setting('no order', text='give y.astype(str)')}."
+                f"'sigmoid', or {setting('no order', text='give y.astype(str)')}."
             )
         place = {label: k for k, label in enumerate(order.tolist())}
         places = [place[label] for label in labels.tolist()]
