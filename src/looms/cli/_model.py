@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -14,14 +14,9 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from looms import predict_interval, predict_set
 from looms._classes import written_labels
 from looms._scores import (
     ValuesAndErrors,
-    class_baselines,
-    class_scores,
-    number_baselines,
-    number_scores,
 )
 from looms._typing import AnyArray
 from looms._words import count, listed
@@ -32,17 +27,14 @@ from looms.cli._prepare import labels_of_groups, open_file, read, tell, weights_
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
-from looms.estimators._encoding import is_positive_first
 from looms.estimators._in_pipelines import parts_of
 from looms.folds import group_numbers
 from looms.model_files import load_model
 from looms.report.model import model_of
-from looms.selection._decisions import Decided
-from looms.selection._fold_pairs import pair_auc
 from looms.tables import Columns, TablePreprocessor
 from looms.tables._cells import POINT, Marks, is_written, marks_of
 from looms.tables._frames import Column, check_names
-from looms.tables._target import matched_labels, numbers, text
+from looms.tables._target import matched_classes, numbers
 from looms.tables._unseen import UnseenValues
 
 #: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
@@ -260,6 +252,14 @@ class CoverageRequest:
             if value and self.confidence_level is None:
                 raise InputError(f"{name} goes with --confidence-level, such as 0.9")
 
+    def for_model(self, saved: SavedModel) -> dict[str, Any]:
+        """The options that the predictions of a model take."""
+        if saved.is_classifier:
+            how: dict[str, Any] = {"class_conditional": self.class_conditional}
+        else:
+            how = {"method": self.method or "plus"}
+        return {"confidence_level": self.confidence_level, **how}
+
     def prepare(self, saved: SavedModel, path: Path) -> None:
         """Refuse options of the other task, and make the models that the file does not hold.
 
@@ -289,165 +289,51 @@ class CoverageRequest:
         if nested and self.method == "scaled":
             saved.last.evaluate(nested=False)
 
-    def columns(self, of: Predictions) -> dict[str, AnyArray]:
-        """Columns ``lower`` and ``upper``, or ``set``; none if not asked for."""
-        if self.confidence_level is None:
-            return {}
-        saved, level = of.saved, self.confidence_level
-        data: tuple[Any, Any] = (saved.own(), of.matrix)
-        if "nested" in saved.last._scores:
-            data = saved.model, of.rows  # models without each fold may prepare the rows anew
-        # ValueError: a higher level than the rows of the model can give.
-        with refused():
-            if not saved.is_classifier:
-                lower, upper = predict_interval(*data, level, method=self.method or "plus").T
-                return {"lower": lower, "upper": upper}
-            sets = predict_set(*data, level, class_conditional=self.class_conditional)
-        return {"set": joined(sets, [str(label) for label in saved.classes])}
 
-
-class Predictions:
-    """Outputs of a model for some rows, from one pass of the steps that prepare them.
-
-    Rows that the model cannot take are refused. Warnings of the model are left to the caller: see
-    `catch_messages`. ``model``, if given, replaces the model of prepared rows.
+class Rows(NamedTuple):
+    """Rows of a file for the last step of a model.
 
     Attributes
     ----------
-    matrix : prepared rows.
-    predicted, decision : the decision values of a regression are the predictions.
-    probabilities : None if the model has none.
+    matrix : prepared.
+    table : before their columns are prepared.
     """
 
-    def __init__(self, saved: SavedModel, X: Any, model: Any = None) -> None:
-        model, steps = model or saved.own(), saved.steps
-        with refused(REFUSED, (ValueError, TypeError)):
-            self.saved, self.rows = saved, fitting(saved, X)
-            self.matrix = self.rows
-            if saved.unseen is not None:
-                self.matrix, steps = saved.unseen.add(self.rows), steps[1:]
-            for _, step in steps:
-                self.matrix = step.transform(self.matrix)
-            self.predicted: AnyArray = model.predict(self.matrix)
-            self.decision: AnyArray = self.predicted
-            self.probabilities: AnyArray | None = None
-            if saved.is_classifier:
-                self.predicted = written_labels(self.predicted)
-                self.decision = model.decision_function(self.matrix)
-            if hasattr(model, "predict_proba"):
-                self.probabilities = model.predict_proba(self.matrix)
+    matrix: Any
+    table: Any
 
-    def outputs(self) -> dict[str, AnyArray]:
-        """Columns of predictions, decision values and probabilities, if the model has them.
 
-        Of two classes there is one column of decision values, that of the positive class.
-        """
-        columns = {"prediction": self.predicted}
-        if not self.saved.is_classifier:
-            return columns
-        classes = self.saved.classes
-        values, decided = self.decision.reshape(len(self.predicted), -1), classes
-        if self.decision.ndim == 1:
-            first = is_positive_first(getattr(self.saved.last, "pos_label", None), classes)
-            values, decided = (-values, classes[:1]) if first else (values, classes[1:])
-        columns |= {f"decision_{c}": values[:, k] for k, c in enumerate(decided)}
-        if self.probabilities is not None:
-            columns |= {f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)}
-        return columns
-
-    def scores(
-        self, y: Column, sample_weight: AnyArray | None = None, groups: AnyArray | None = None
-    ) -> tuple[ValuesAndErrors, dict[str, float]]:
-        """Scores against the target of the rows, as it was read, and baselines, as of `Scores`.
-
-        For two classes the second one is positive; for more, the area is a mean over classes
-        against the rest. It is NaN without rows of both kinds, and so is the log loss if a label is
-        none of the classes, because it has no probability.
-        """
-        n = len(self.predicted)
-        weight = np.ones(n) if sample_weight is None else sample_weight
-        if not self.saved.is_classifier:
-            with refused():
-                given = numbers(y, self.saved.marks)
-            scores = number_scores(given, self.predicted[None], weight, groups)
-            return scores, number_baselines(given, weight)
-        classes, predicted = text(self.saved.classes), text(self.predicted)
-        truth = matched_labels(y, classes)
-        outcome = self.saved.last.fitted_.outcome
-        if not outcome.labeled:
-            return self._ordered_scores(outcome, truth, weight, groups)
-        decision, losses = self.decision, None
-        if decision.ndim == 2 and len(classes) == 2:
-            decision = decision[:, 1] - decision[:, 0]
-        own = truth[:, None] == classes
-        targets = np.where(own[:, 1:] if len(classes) == 2 else own, 1.0, -1.0)
-        outputs, all_rows = decision.reshape(n, -1), [np.arange(n)]
-        area = pair_auc(targets, outputs, all_rows, [], [], weight, groups=groups)
-        if self.probabilities is not None:
-            p = np.where(own.any(axis=1), (own * self.probabilities).sum(axis=1), np.nan)
-            losses = -np.log(np.maximum(p, np.finfo(float).eps))
-        labels, wrong = np.unique(truth, return_inverse=True)[1], (truth != predicted).astype(float)
-        scores, of_all = (
-            class_scores(labels, wrong, area, weight, groups, losses),
-            class_baselines(labels, weight),
-        )
-        return scores, {name: of_all[name] for name in scores}
-
-    def _ordered_scores(
-        self, outcome: Any, truth: AnyArray, weight: AnyArray, groups: AnyArray | None
-    ) -> tuple[ValuesAndErrors, dict[str, float]]:
-        """The same for ordered classes, all of which the model has to know."""
-        classes = text(self.saved.classes)
-        code = {label: k for k, label in enumerate(classes.tolist())}
-        if unknown := sorted(set(truth.tolist()) - set(code)):
-            raise InputError(f"the target has {unknown}, which have no place in {[*code]}")
-        codes, predicted = (
-            np.array([code[label] for label in labels.tolist()])
-            for labels in (truth, text(self.predicted))
-        )
-        targets, shares = outcome.coded(codes), np.eye(len(classes))[predicted]
-        made = Decided(np.arange(len(codes)), targets, shares, self.probabilities)
-        decisions = outcome.decisions([made], targets)
-        scores = outcome.scores(targets, targets[None], weight, groups, (decisions, None))
-        of_all = outcome.baselines(targets, weight)
-        return scores, {name: of_all[name] for name in scores}
-
-    def trained_on(self) -> Iterator[str]:
-        """A note on rows equal to training rows."""
-        known, new = self.saved.known, self.matrix
-        if known is None:  # of a table in blocks
-            return
-        of_both = sparse.vstack if sparse.issparse(new) else np.vstack
-        groups = duplicate_groups(of_both([known, new]))
-        n = int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())
-        if n:
-            yield (
-                f"in {count(n, 'row')} of {new.shape[0]} all features equal those of a training "
-                "row: if they are the same rows, scores are optimistic; see looms assess"
-            )
+def rows_of(saved: SavedModel, X: Any) -> Rows:
+    """Rows of a file as the model takes them; refuses others. Their unseen values are counted."""
+    with refused(REFUSED, (ValueError, TypeError)):
+        table = matrix = fitting(saved, X)
+        for _, step in saved.steps:
+            table, unseen = matrix, saved.unseen if step is saved.table else None
+            matrix = step.transform(table) if unseen is None else unseen.add(table)
+        return Rows(saved.own()._matrix(matrix), table)
 
 
 def scored(
     saved: SavedModel, table: Table, file: Path, prefix: str = ""
-) -> tuple[Predictions, ValuesAndErrors, dict[str, float]]:
-    """Predictions of rows of a file with a target, their scores, and baselines; notes on the rows.
+) -> tuple[Any, ValuesAndErrors, dict[str, float]]:
+    """Prepared rows of a file with a target, their scores, and baselines; notes on the rows.
 
     Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
     one group of the fit's column of groups count as one draw in the standard errors.
     """
-    weight = groups = None
+    n = table.X.shape[0]
+    weight, groups = np.ones(n), None
     given = {name: saved.metadata["options"].get(name) for name in ("sample_weight", "groups")}
     has = {name: one in getattr(table.X, "columns", ()) for name, one in given.items()}
     if has["sample_weight"]:
         values = weights_of_rows(file, table.X, given["sample_weight"], saved.marks)
         with refused(f"{file}: --sample-weight {given['sample_weight']}: "):
-            weight = checked_sample_weight(values, table.X.shape[0])
+            weight = checked_sample_weight(values, n)
     elif given["sample_weight"] is not None:
         missing = f"no column {given['sample_weight']!r} of weights as in the fit"
         note(f"{prefix}{missing}, so all rows count the same")
     if has["groups"]:
-        labels = labels_of_groups(file, table.X, given["groups"])
-        groups = group_numbers(labels, table.X.shape[0])
+        groups = group_numbers(labels_of_groups(file, table.X, given["groups"]), n)
     elif saved.last.fitted_.units_of_fit.grouped:
         column = f"column {given['groups']!r} of " if given["groups"] else ""
         note(
@@ -455,21 +341,30 @@ def scored(
             "errors are too small if some belong together"
         )
     with catch_messages():
-        predictions = Predictions(saved, table.X)
-    scores, baselines = predictions.scores(table.y, weight, groups)
+        matrix = rows_of(saved, table.X).matrix
+        y = target_values(saved, table.y)
+        scores, baselines = saved.own()._scores_of_new(matrix, y, weight, groups)
     saved.tell_remarks(prefix)
-    for remark in predictions.trained_on():
-        note(f"{prefix}{remark}")
-    return predictions, scores, baselines
+    if (n_known := n_training_rows(saved, matrix)) > 0:
+        note(
+            f"{prefix}in {count(n_known, 'row')} of {n} all features equal those of a training "
+            "row: if they are the same rows, scores are optimistic; see looms assess"
+        )
+    return matrix, scores, baselines
 
 
-def joined(members: AnyArray, labels: list[str]) -> AnyArray:
-    """(m,) labels of each row of (m, n_classes) memberships, with bars between them."""
-    if any(SEPARATOR in label for label in labels):
-        message = f"labels hold {SEPARATOR!r}, which also separates the labels of a set"
-        warnings.warn(message, stacklevel=2)
-    sets = [
-        SEPARATOR.join(label for label, member in zip(labels, row, strict=True) if member)
-        for row in members
-    ]
-    return np.array(sets, dtype=object)
+def target_values(saved: SavedModel, column: Column) -> AnyArray:
+    """(n,) numbers of a target of a file, or its labels, in the spelling of the classes."""
+    if not saved.is_classifier:
+        return numbers(column, saved.marks)
+    return np.array(matched_classes(column, saved.classes), dtype=object)
+
+
+def n_training_rows(saved: SavedModel, matrix: Any) -> int:
+    """Number of prepared rows that equal a row of the fit, if the model holds those."""
+    known = saved.known
+    if known is None:  # of a table in blocks
+        return 0
+    of_both = sparse.vstack if sparse.issparse(matrix) else np.vstack
+    groups = duplicate_groups(of_both([known, matrix]))
+    return int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())

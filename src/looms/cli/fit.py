@@ -21,7 +21,7 @@ from looms._optional import require
 from looms._scores import score_with_error
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._model import Predictions, SavedModel, scored
+from looms.cli._model import SavedModel, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     catch_messages,
@@ -150,8 +150,8 @@ def fit(
         with _note_model_file(output, certify) as missing:
             save_model(output, saved.model, saved.metadata)  # before what may fail
             if test_table is not None and test is not None:
-                predictions, of_test, baselines = scored(saved, test_table, test, f"{test.name}: ")
-                n_rows = len(predictions.predicted)
+                _, of_test, baselines = scored(saved, test_table, test, f"{test.name}: ")
+                n_rows = test_table.X.shape[0]
                 more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
             certificate = certified(saved, certify)
             if certificate is not None:
@@ -263,11 +263,11 @@ def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> Non
         write_report(report, facts)
     show_tried(facts)
     with catch_messages():
-        predictions = Predictions(fitted, X_test)
+        of_new = fitted.model.scores(X_test, y_test)
     scores = facts.model.scores
     rows = f"{scores.kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
-    new, baselines = predictions.scores(y_test)
-    show_scores({rows[0]: scores.with_errors, rows[1]: new}, baselines)
+    new = {name: (value, error) for name, value, error, _ in of_new.itertuples()}
+    show_scores({rows[0]: scores.with_errors, rows[1]: new}, of_new["baseline"])
     out.print("Each score is of rows that neither the model nor its tuning has seen.")
     out.print("Your own table: looms fit FILE --target COLUMN")
 

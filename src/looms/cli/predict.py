@@ -11,16 +11,17 @@ from typing import Annotated
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from looms._classes import written_labels
 from looms._optional import require
 from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._model import (
     CoverageRequest,
-    Predictions,
     SavedModel,
     blocks_for,
     load,
     rows_for,
+    rows_of,
     scored,
 )
 from looms.cli._options import Bounds, Bytes, Source, command
@@ -115,7 +116,8 @@ def predict(
     saved = load(model, source.max_bytes)
     with catch_messages():
         request.prepare(saved, model)
-    fitted = prevalence_model(saved, model, prevalence) if prevalence else None
+    moved = prevalence_model(saved, model, prevalence) if prevalence else None
+    prepared, coverage = saved.own(), request.for_model(saved)
     kept = [*([] if id is None else [id]), *(keep or [])]
     if prevalence and request.confidence_level is not None and not request.class_conditional:
         note("--confidence-level holds for the shares of the fit; with --class-conditional for any")
@@ -128,11 +130,12 @@ def predict(
     with catch_messages(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, kept):
             first, n_rows = n_rows, n_rows + table.X.shape[0]
-            predictions = Predictions(saved, table.X, fitted)
             numbers = {"row": range(first + 1, n_rows + 1)} if id is None else {}
-            rows = numbers | table.kept
+            rows, new = numbers | table.kept, rows_of(saved, table.X)
             ids.append(pandas.Series(() if id is None else rows[id]))
-            outputs = predictions.outputs() | request.columns(predictions)
+            outputs = prepared._columns(*new, **coverage)
+            if moved is not None:
+                outputs |= moved._columns(new.matrix)
             for name in rows.keys() & outputs.keys():
                 raise InputError(f"predict writes a column {name!r} of its own; rename it in FILE")
             n_empty += int(sum(label == "" for label in outputs.get("set", ())))
@@ -147,7 +150,7 @@ def predict(
             f"--id {id} does not tell {n_alike} of {n_rows} rows apart: it is missing there, or "
             "the same in several rows; without --id rows are numbered"
         )
-    decided = saved.last if saved.is_classifier and fitted is None else None
+    decided = saved.last if saved.is_classifier and moved is None else None
     if decided and decides_one_class(decided.threshold_, decided.held_out_.outputs):
         note(
             "the model predicts one class for all rows: no output has the probability that the "
@@ -195,8 +198,8 @@ def score(
         if unknown and outcome.labeled:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes[outcome.in_order], *unknown]
-    predictions, scores, baselines = scored(saved, table, source.file)
-    n_rows = len(predictions.predicted)
+    matrix, scores, baselines = scored(saved, table, source.file)
+    n_rows = table.X.shape[0]
     if json:
         show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))
         return
@@ -204,7 +207,8 @@ def score(
     show_scores({rows: scores}, baselines, len(saved.classes))
     show_units(saved)
     if labels:
-        counts = confusion_matrix(truth, text(predictions.predicted), labels=labels)
+        predicted = text(written_labels(saved.own().predict(matrix)))
+        counts = confusion_matrix(truth, predicted, labels=labels)
         show_confusion(counts, labels)
 
 

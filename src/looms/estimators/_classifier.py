@@ -22,9 +22,10 @@ from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
 from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class
 from looms.fitted._fitted import Fitted
 from looms.fitted._ordered import OrderedClasses
-from looms.fitted._outcome import Classes
+from looms.fitted._outcome import Classes, column_of_sets
 from looms.fitted._rows import Rows
 from looms.fitted._without_units import sets
+from looms.scores import WithoutUnits
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
@@ -230,11 +231,72 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         >>> float(sets[range(75), y[1::2]].mean().round(2))
         0.97
         """
-        check_is_fitted(self)
-        self._check_coverage(confidence_level, class_conditional)
-        models = self._models_without("predict_set")
+        models = self._models_of_sets(confidence_level, class_conditional)
         X = self._matrix(X, prepare=not models.tables)
         return sets(models, X, confidence_level, class_conditional, self.fitted_.outcome)
+
+    def predictions(
+        self, X: Any, confidence_level: float | None = None, class_conditional: bool = False
+    ) -> Any:
+        """Predictions for new rows as a data frame, with the columns of ``looms predict``.
+
+        Parameters
+        ----------
+        X : as for `predict`
+            New rows.
+        confidence_level : float, default=None
+            Nominal share of new rows whose class is in their set, between 0 and 1; None for no
+            sets.
+        class_conditional : bool, default=False
+            As for `predict_set`.
+
+        Returns
+        -------
+        predictions : pandas.DataFrame
+            With the index of ``X``: ``prediction``; ``decision_CLASS`` for each class, of two for
+            the positive one; ``probability_CLASS``, if there are probabilities; and, with a
+            confidence level, ``set``: labels with | between them.
+
+        Raises
+        ------
+        ValueError, sklearn.exceptions.NotFittedError
+            As `predict_set`.
+        ImportError
+            If pandas is not installed.
+
+        Warns
+        -----
+        UserWarning
+            If a label in sets holds |.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from looms import KernelClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = KernelClassifier(mu=1e-3).fit(X, y)
+        >>> scores = model.evaluate()
+        >>> model.predictions(X[98:101], confidence_level=0.99)[["prediction", "set"]]
+             prediction set
+        98            1   1
+        99            1   1
+        100           2   2
+        """
+        return self._frame(X, confidence_level, class_conditional=class_conditional)
+
+    def _models_of_sets(self, confidence_level: float, class_conditional: bool) -> WithoutUnits:
+        """Models without each unit; errors for sets that cannot be."""
+        check_is_fitted(self)
+        self._check_coverage(confidence_level, class_conditional)
+        return self._models_without("predict_set")
+
+    def _covered(
+        self, matrix: Any, table: Any, confidence_level: float, **coverage: Any
+    ) -> dict[str, AnyArray]:
+        how, outcome = (confidence_level, coverage["class_conditional"]), self.fitted_.outcome
+        models = self._models_of_sets(*how)
+        members = sets(models, table if models.tables else matrix, *how, outcome)
+        return column_of_sets(self.classes_, members)
 
     def _check_coverage(self, confidence_level: float, class_conditional: bool) -> None:
         """ValueError for a coverage that the rows of the fit cannot give."""

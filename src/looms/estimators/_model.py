@@ -14,11 +14,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import _check_n_features, _num_samples, check_is_fitted, validate_data
 
 from looms._advice import setting
 from looms._checks import check_count, check_flag
+from looms._optional import require
+from looms._scores import ValuesAndErrors
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
@@ -32,6 +34,7 @@ from looms.estimators._one_kernel import check_candidate, has_kernel
 from looms.estimators._selection import selected
 from looms.estimators._targets import order_of
 from looms.estimators._warnings import (
+    kept_warnings,
     warn_of_duplicates,
     warn_of_missed_precision,
     warn_of_order,
@@ -43,6 +46,7 @@ from looms.fitted._fitted import SAMPLES, Fitted
 from looms.fitted._rows import Rows
 from looms.fitted._scores import held_out_scores, scored
 from looms.fitted._without_units import models_at_hand, models_without
+from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Samples
 from looms.kernels._names import as_kernel
@@ -275,6 +279,99 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 scores = replace(scores, _without=models)
                 self._scores = self._scores | {"nested" if again else "fit": scores}
         return judged(scores, scorers, self.fitted_.outcome)
+
+    def scores(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Scores of the predictions for new rows, with standard errors: those of `evaluate`.
+
+        Parameters
+        ----------
+        X : as for `predict`
+            New rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their targets. Labels that are no class of the fit count as errors, and the log loss is
+            then NaN; ordered classes must be known.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights of the rows.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each row. Rows of a group count as one draw in the standard
+            errors, which are too small without it if some belong together.
+
+        Returns
+        -------
+        scores : pandas.DataFrame
+            A row for each score by its name, with the columns ``value``, ``standard_error`` and
+            ``baseline``, that of these targets without any columns.
+
+        Raises
+        ------
+        ValueError
+            If rows have no target: they are to be left out.
+        ImportError
+            If pandas is not installed.
+
+        See Also
+        --------
+        score : The accuracy, or R², alone.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from looms import KernelClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = KernelClassifier("normalized_linear", mu=1e-3).fit(X[::2], y[::2])
+        >>> model.scores(X[1::2], y[1::2]).round(3)
+                           value  standard_error  baseline
+        accuracy           0.901           0.018     0.613
+        balanced_accuracy  0.884           0.021     0.500
+        roc_auc            0.963           0.010     0.500
+        log_loss           0.233           0.028     0.668
+        """
+        pandas: Any = require("pandas", "A table of scores")
+        warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)
+        matrix = self._matrix(X)
+        with kept_warnings():  # a column says nothing here that the fit has not said
+            y = np.asarray(self._as_known(y))
+        n = matrix.shape[0]
+        check_consistent_length(matrix, y)
+        weight = checked_sample_weight(sample_weight, n)
+        numbers = None if groups is None else group_numbers(groups, n)
+        scores, baselines = self._scores_of_new(matrix, y, weight, numbers)
+        rows = {name: (*pair, baselines.get(name, np.nan)) for name, pair in scores.items()}
+        columns = ["value", "standard_error", "baseline"]
+        return pandas.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+    def _scores_of_new(
+        self, matrix: Any, values: AnyArray, weight: Array, groups: AnyArray | None
+    ) -> tuple[ValuesAndErrors, dict[str, float]]:
+        """Scores of rows as the members take them, with these values of the target; baselines."""
+        fitted = self.fitted_
+        of_fit = fitted.held_out, fitted.rule
+        outputs = fitted.outputs(matrix)
+        return fitted.outcome.scores_of_new(values, outputs, *of_fit, weight, groups)
+
+    def _frame(self, X: Any, confidence_level: float | None, **coverage: Any) -> Any:
+        """Data frame of predictions for new rows, by the index of theirs."""
+        pandas: Any = require("pandas", "A table of predictions")
+        columns = self._columns(self._matrix(X), self._readable(X), confidence_level, **coverage)
+        return pandas.DataFrame(columns, index=X.index if hasattr(X, "iloc") else None)
+
+    def _columns(
+        self, matrix: Any, table: Any, confidence_level: float | None, **coverage: Any
+    ) -> dict[str, AnyArray]:
+        """Predictions by names of columns, for rows as the members take them, and as they were
+        passed."""
+        covered: dict[str, AnyArray] = {}
+        if confidence_level is not None:  # an error before any work
+            covered = self._covered(matrix, table, confidence_level, **coverage)
+        fitted = self.fitted_
+        outputs = fitted.outputs(matrix)
+        return fitted.outcome.columns(outputs, fitted.held_out, fitted.rule) | covered
+
+    @abstractmethod
+    def _covered(
+        self, matrix: Any, table: Any, confidence_level: float, **coverage: Any
+    ) -> dict[str, AnyArray]:
+        """Intervals or sets by names of columns; the rest as of `_columns`."""
 
     def report(
         self,

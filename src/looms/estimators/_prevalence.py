@@ -13,12 +13,14 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._advice import setting
 from looms._classes import class_indices
+from looms._optional import require
 from looms._threads import openmp_threads
 from looms._typing import AnyArray, Array
 from looms.calibration._coupling import adjust_prevalence
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._known_targets import KnownTargets
 from looms.fitted._fitted import Fitted
+from looms.fitted._outcome import columns_of_classes
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
@@ -153,6 +155,30 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
             p = self.classifier.predict_proba(X)
         return adjust_prevalence(p, self.training_prevalence_, self.prevalence_)
 
+    def predictions(self, X: Any) -> Any:
+        """Predictions at the stated prevalences as a data frame, as of `KernelClassifier`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            New samples.
+
+        Returns
+        -------
+        predictions : pandas.DataFrame
+            ``prediction``, ``decision_CLASS`` and ``probability_CLASS``, with the index of ``X``.
+        """
+        pandas: Any = require("pandas", "A table of predictions")
+        return pandas.DataFrame(self._columns(X), index=X.index if hasattr(X, "iloc") else None)
+
+    def _columns(self, X: Any) -> dict[str, AnyArray]:
+        """Predictions by names of columns."""
+        p = self.predict_proba(X)
+        decision = _log_odds(p)
+        outcome = getattr(getattr(parts_of(self.classifier).last, "fitted_", None), "outcome", None)
+        first = bool(getattr(outcome, "positive_first", False))
+        return columns_of_classes(self.classes_, class_indices(decision), decision, p, first)
+
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second of two classes, or the log probability of each of several.
 
@@ -167,10 +193,7 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
             Positive for ``classes_[1]``, or largest for the predicted class. Probabilities of zero
             count as 2.2e-308.
         """
-        logarithms = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
-        if logarithms.shape[1] > 2:
-            return np.asarray(logarithms)
-        return np.asarray(logarithms[:, 1] - logarithms[:, 0])
+        return _log_odds(self.predict_proba(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of each sample at the stated prevalences.
@@ -186,6 +209,14 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
             Members of ``classes_``.
         """
         return np.asarray(self.classes_[class_indices(self.decision_function(X))])
+
+
+def _log_odds(p: Array) -> Array:
+    """(m,) log odds of the second of two classes, or (m, k) logarithms of probabilities."""
+    logarithms = np.log(np.maximum(p, np.finfo(np.float64).tiny))
+    if logarithms.shape[1] > 2:
+        return np.asarray(logarithms)
+    return np.asarray(logarithms[:, 1] - logarithms[:, 0])
 
 
 def _shares(name: str, given: Any, classes: AnyArray, training: Array | None) -> Array:

@@ -16,9 +16,10 @@ from looms.dask._predict import lazy_for_dask
 from looms.estimators._known_targets import KnownTargets
 from looms.estimators._model import Model
 from looms.estimators._targets import check_numbers, plain_targets
-from looms.fitted._outcome import Numbers
+from looms.fitted._outcome import Numbers, of_targets
 from looms.fitted._rows import Rows
 from looms.fitted._without_units import INTERVALS, check_intervals, intervals
+from looms.scores import WithoutUnits
 
 
 class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
@@ -173,14 +174,70 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         >>> float(np.mean((lower <= y[200:]) & (y[200:] <= upper)))
         0.89
         """
+        models = self._models_of_intervals(confidence_level, method)
+        X = self._matrix(X, prepare=not models.tables)
+        return self._intervals(models, X, confidence_level, method)
+
+    def predictions(
+        self, X: Any, confidence_level: float | None = None, method: str = "plus"
+    ) -> Any:
+        """Predictions for new rows as a data frame, with the columns of ``looms predict``.
+
+        Parameters
+        ----------
+        X : as for `predict`
+            New rows.
+        confidence_level : float, default=None
+            Nominal share of new targets inside of intervals, between 0 and 1; None for none.
+        method : {"plus", "minmax", "scaled"}, default="plus"
+            As for `predict_interval`.
+
+        Returns
+        -------
+        predictions : pandas.DataFrame
+            With the index of ``X``: ``prediction`` and, with a confidence level, the ends ``lower``
+            and ``upper``. Several targets have numbers: ``prediction_0``.
+
+        Raises
+        ------
+        ValueError, sklearn.exceptions.NotFittedError
+            As `predict_interval`.
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from looms import KernelRegressor
+        >>> X = np.linspace(0, 1, 50)[:, None]
+        >>> model = KernelRegressor(mu=1e-3).fit(X, np.sin(6 * X[:, 0]))
+        >>> scores = model.evaluate()
+        >>> model.predictions(X[:2], confidence_level=0.9).columns.tolist()
+        ['prediction', 'lower', 'upper']
+        """
+        return self._frame(X, confidence_level, method=method)
+
+    def _models_of_intervals(self, confidence_level: float, method: str) -> WithoutUnits:
+        """Models without each unit; errors for intervals that cannot be."""
         check_is_fitted(self)
         check_known(method, "method", INTERVALS)
-        fitted, outcome = self.fitted_, self.fitted_.outcome
-        check_intervals(fitted, confidence_level, method)
-        models = self._models_without("predict_interval", of_fit=method == "scaled")
-        X = self._matrix(X, prepare=not models.tables)
+        check_intervals(self.fitted_, confidence_level, method)
+        return self._models_without("predict_interval", of_fit=method == "scaled")
+
+    def _intervals(
+        self, models: WithoutUnits, X: Any, confidence_level: float, method: str
+    ) -> Array:
+        outcome = self.fitted_.outcome
         assert isinstance(outcome, Numbers)
-        return intervals(models, X, confidence_level, method, outcome, fitted)
+        return intervals(models, X, confidence_level, method, outcome, self.fitted_)
+
+    def _covered(
+        self, matrix: Any, table: Any, confidence_level: float, **coverage: Any
+    ) -> dict[str, AnyArray]:
+        how = confidence_level, coverage["method"]
+        models = self._models_of_intervals(*how)
+        ends = self._intervals(models, table if models.tables else matrix, *how)
+        return of_targets("lower", ends[..., 0]) | of_targets("upper", ends[..., 1])
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any

@@ -264,6 +264,26 @@ class OrderedClasses(Outcome):
         assert isinstance(rule.calibrator, CumulativeSigmoid)
         return rule.calibrator.probability(outputs)[:, self.ranks]
 
+    def scores_of_new(
+        self,
+        values: AnyArray,
+        outputs: Array,
+        held_out: HeldOut,
+        rule: Rule,
+        weight: Array,
+        groups: AnyArray | None,
+    ) -> tuple[ValuesAndErrors, dict[str, float]]:
+        """ValueError for labels that are no class, and so have no rank."""
+        place = {label: k for k, label in enumerate(self.labels.tolist())}
+        if unknown := sorted({str(label) for label in values.tolist() if label not in place}):
+            order = self.labels[self.in_order].tolist()
+            raise ValueError(f"the target has {unknown}, which have no place in {order}")
+        y = self.coded(np.array([place[label] for label in values.tolist()]))
+        decisions = self.decisions([self.decided(np.arange(len(y)), outputs, rule)], y)
+        scores = self.scores(y, outputs[None], weight, groups, (decisions, None))
+        baselines = self.baselines(y, weight)
+        return scores, {name: baselines[name] for name in scores}
+
     def decided(self, rows: AnyArray, outputs: Array, rule: Rule) -> Decided:
         p = None if rule.calibrator is None else self.probabilities(outputs, rule)
         near = self.decision(outputs, rule) >= -tie_width(outputs, self._tie(rule.tie))[:, None]

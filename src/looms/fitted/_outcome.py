@@ -6,16 +6,25 @@ rule of the decisions and the scores. What is above it does not ask which of the
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
-from looms._classes import class_factors, class_indices, class_shares, class_targets, merge_ties
+from looms._classes import (
+    class_factors,
+    class_indices,
+    class_shares,
+    class_targets,
+    merge_ties,
+    written_labels,
+)
 from looms._scores import (
     ValuesAndErrors,
     class_baselines,
@@ -43,6 +52,9 @@ from looms.selection._target_transforms import (
     smeared_means,
 )
 from looms.threshold import find_threshold
+
+#: Separator of the labels of a set in text.
+SEPARATOR = "|"
 
 
 class Outcome(ABC):
@@ -227,6 +239,91 @@ class Outcome(ABC):
     def baselines(self, y: Array, weight: Array) -> dict[str, float]:
         """The same scores without any columns."""
 
+    # New rows ---------------------------------------------------------------------------
+
+    def columns(self, outputs: Array, held_out: HeldOut, rule: Rule) -> dict[str, AnyArray]:
+        """Predictions, and the decision values and probabilities of classes, by names of columns.
+
+        Parameters
+        ----------
+        outputs : (m,) or (m, t), of new rows.
+        held_out, rule : of the fit.
+        """
+        decision, indices = self.decision(outputs, rule), self.indices(outputs, rule)
+        p = None if rule.calibrator is None else self.probabilities(outputs, rule)
+        return columns_of_classes(self.classes, indices, decision, p, self.positive_first)
+
+    @abstractmethod
+    def scores_of_new(
+        self,
+        values: AnyArray,
+        outputs: Array,
+        held_out: HeldOut,
+        rule: Rule,
+        weight: Array,
+        groups: AnyArray | None,
+    ) -> tuple[ValuesAndErrors, dict[str, float]]:
+        """Scores of new rows, and baselines.
+
+        Parameters
+        ----------
+        values : (m,) or (m, t) of the target.
+        outputs, held_out, rule : as of `columns`.
+        weight, groups : as of `scores`.
+        """
+
+
+def of_targets(name: str, values: AnyArray) -> dict[str, AnyArray]:
+    """Columns of values of one target, (m,), or of several, (m, t), whose numbers are in names."""
+    if values.ndim == 1:
+        return {name: values}
+    return {f"{name}_{k}": column for k, column in enumerate(values.T)}
+
+
+def columns_of_classes(
+    classes: AnyArray,
+    indices: AnyArray,
+    decision: Array,
+    probabilities: Array | None,
+    positive_first: bool,
+) -> dict[str, AnyArray]:
+    """Columns of predicted classes, decision values and probabilities.
+
+    Of two classes there is one column of decision values, that of the positive class.
+
+    Parameters
+    ----------
+    classes : (k,)
+    indices : (m,) of the predicted classes.
+    decision : (m,), positive for the second of two classes, or (m, k).
+    probabilities : (m, k), or None.
+    positive_first : whether the first of two classes is the positive one.
+    """
+    labels = written_labels(classes)
+    columns = {"prediction": labels[indices]}
+    if decision.ndim == 2:
+        columns |= {f"decision_{label}": decision[:, k] for k, label in enumerate(labels)}
+    elif positive_first:
+        columns[f"decision_{labels[0]}"] = -decision
+    else:
+        columns[f"decision_{labels[1]}"] = decision
+    if probabilities is not None:
+        columns |= {f"probability_{label}": probabilities[:, k] for k, label in enumerate(labels)}
+    return columns
+
+
+def column_of_sets(classes: AnyArray, members: AnyArray) -> dict[str, AnyArray]:
+    """Column of the labels of each row of (m, k) memberships, with bars between them.
+
+    UserWarning if labels hold a bar.
+    """
+    labels = [str(label) for label in written_labels(classes)]
+    if any(SEPARATOR in label for label in labels):
+        message = f"labels hold {SEPARATOR!r}, which also separates the labels of a set"
+        warnings.warn(message, UserWarning, stacklevel=2)
+    sets = [SEPARATOR.join(compress(labels, row)) for row in members]
+    return {"set": np.array(sets, dtype=object)}
+
 
 @dataclass(frozen=True, eq=False)
 class Classes(Outcome):
@@ -350,6 +447,37 @@ class Classes(Outcome):
         assert rule.calibrator is not None
         return class_probabilities(rule.calibrator, outputs)
 
+    def scores_of_new(
+        self,
+        values: AnyArray,
+        outputs: Array,
+        held_out: HeldOut,
+        rule: Rule,
+        weight: Array,
+        groups: AnyArray | None,
+    ) -> tuple[ValuesAndErrors, dict[str, float]]:
+        """Labels that are no class count as errors, and have no probability: the log loss is NaN.
+
+        The area is that of the second of two classes, or a mean over classes against the rest; it
+        is NaN without rows of both kinds.
+        """
+        place = {label: k for k, label in enumerate(self.labels.tolist())}
+        codes = np.array([place.setdefault(label, len(place)) for label in values.tolist()])
+        k, n, losses = len(self.labels), len(codes), None
+        known, rows = codes < k, np.arange(n)
+        own = codes[:, None] == np.arange(k)
+        targets = np.where(own[:, 1:] if k == 2 else own, 1.0, -1.0)
+        decision = self.decision(outputs, rule).reshape(n, -1)
+        area = pair_auc(targets, decision, [rows], [], [], weight, groups=groups)
+        if rule.calibrator is not None:
+            p = self.probabilities(outputs, rule)[rows, np.where(known, codes, 0)]
+            losses = -np.log(np.maximum(np.where(known, p, np.nan), np.finfo(np.float64).eps))
+        wrong = (codes != self.indices(outputs, rule)).astype(np.float64)
+        codes = np.unique(codes, return_inverse=True)[1]
+        scores = class_scores(codes, wrong, area, weight, groups, losses)
+        baselines = class_baselines(codes, weight)
+        return scores, {name: baselines[name] for name in scores}
+
     def decided(self, rows: AnyArray, outputs: Array, rule: Rule) -> Decided:
         """Ties are those of `looms._classes.class_shares`."""
         p = None if rule.calibrator is None else self.probabilities(outputs, rule)
@@ -418,6 +546,23 @@ class Numbers(Outcome):
 
     def predicted_of_fit(self, held_out: HeldOut, outputs: Array) -> Array:
         return outputs if self.plain else means_without_own(self.function, outputs, held_out)
+
+    def columns(self, outputs: Array, held_out: HeldOut, rule: Rule) -> dict[str, AnyArray]:
+        return of_targets("prediction", self.predicted(held_out, outputs))
+
+    def scores_of_new(
+        self,
+        values: AnyArray,
+        outputs: Array,
+        held_out: HeldOut,
+        rule: Rule,
+        weight: Array,
+        groups: AnyArray | None,
+    ) -> tuple[ValuesAndErrors, dict[str, float]]:
+        predicted = self.predicted(held_out, outputs)
+        return number_scores(values, predicted[None], weight, groups), self.baselines(
+            values, weight
+        )
 
     def scores(
         self, y: Array, outputs: Array, weight: Array, groups: AnyArray | None, made: Made | None
