@@ -9,8 +9,8 @@ import pytest
 from evaluated import evaluated
 
 from looms import TabularRegressor
-from looms.cli._model import joined
 from looms.estimators._model import Model
+from looms.fitted._outcome import column_of_sets
 from looms.fitted._without_units import intervals
 from looms.model_files import load_model
 from looms.tables import Columns, TablePreprocessor
@@ -71,9 +71,9 @@ def test_sets(looms, fit, data_folder, conditional):
 
 def test_sets_of_no_label_are_empty():
     members = np.array([[True, False, True], [False, False, False]])
-    assert joined(members, ["a", "b", "c"]).tolist() == ["a|c", ""]
+    assert column_of_sets(np.array(["a", "b", "c"]), members)["set"].tolist() == ["a|c", ""]
     with pytest.warns(UserWarning, match=r"labels hold '\|'"):
-        assert joined(members, ["a|b", "b", "c"]).tolist() == ["a|b|c", ""]
+        assert column_of_sets(np.array(["a|b", "b", "c"]), members)["set"].tolist() == ["a|b|c", ""]
 
 
 def test_models_of_python_are_to_be_evaluated_before(looms, heights, one_line):
@@ -195,5 +195,4 @@ def test_intervals_and_sets_are_of_the_evaluation_and_a_loaded_model_never_train
             intervals(of_fit, model._matrix(frame), 0.8, "plus", model.fitted_.outcome),
         )
     else:
-        members = model.predict_set(frame, 0.8)
-        assert found["set"].tolist() == joined(members, ["no", "yes"]).tolist()
+        assert found["set"].tolist() == model.predictions(frame, 0.8)["set"].tolist()
