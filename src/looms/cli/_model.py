@@ -148,7 +148,7 @@ def load(path: Path, max_bytes: int) -> SavedModel:
 
 
 def rows_for(
-    saved: SavedModel, source: Source, kept: Sequence[str] = (), drop_missing: bool | None = None
+    saved: SavedModel, source: Source, kept: Sequence[str] = (), drop_missing: bool = False
 ) -> Table:
     """The rows of a file with the target; a note lists the columns that the model ignores."""
     table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file

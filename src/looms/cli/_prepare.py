@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -28,7 +28,7 @@ from looms.cli._output import catch_messages, note, refused, warning, writing
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
-from looms.datasets._table import MissingTargetError, Table, did_you_mean
+from looms.datasets._table import Table, did_you_mean
 from looms.duplicates import duplicate_groups
 from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
@@ -52,14 +52,14 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def read(
-    source: Source, target: str | None, keep: Sequence[str] = (), drop_missing: bool | None = None
+    source: Source, target: str | None, keep: Sequence[str] = (), drop_missing: bool = False
 ) -> Table:
     """The table of a file, read according to the options, with notes on what was detected.
 
-    ``drop_missing`` leaves out rows without a target; None for a command without that option.
+    ``drop_missing`` leaves out rows without a target.
     """
-    options = source.options() | {"drop_missing_targets": bool(drop_missing)}
-    with offering_to_drop(drop_missing is not None), catch_messages():
+    options = source.options() | {"drop_missing_targets": drop_missing}
+    with catch_messages():
         table = read_table(source.file, target, keep=keep, **options)
     tell(source, table.notes)
     return table
@@ -69,18 +69,6 @@ def tell(source: Source, remarks: Iterable[str]) -> None:
     """Notes on what was detected in a file."""
     for remark in remarks:
         note(f"{source.file.name}: {remark}")
-
-
-@contextmanager
-def offering_to_drop(offered: bool = True) -> Iterator[None]:
-    """Adds the option that leaves rows without a target out to an error about them."""
-    try:
-        yield
-    except InputError as error:
-        if not (offered and isinstance(error.__cause__, MissingTargetError)):
-            raise
-        text = str(error).rstrip(".")
-        raise InputError(f"{text}, or leave them out by --drop-missing-targets") from error
 
 
 def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> RowReader:
@@ -338,7 +326,7 @@ def prepare_large(
     what takes more memory than allowed.
     """
     reader, path = open_file(source, columns.target), source.file
-    with offering_to_drop(), catch_messages():
+    with catch_messages():
         first = first_pass(reader, decimal=source.decimal, drop=columns.drop or ())
     how = columns, request, source.decimal
     sample, target, marks = understood(path, first.sample.X, first.y, *how)

@@ -42,10 +42,6 @@ class TableError(FileError):
     """
 
 
-class MissingTargetError(TableError):
-    """Target that is missing in some rows of a table."""
-
-
 @dataclass(frozen=True)
 class Table:
     """Features and target of one file.
@@ -142,16 +138,17 @@ def check_target(y: pandas.Series | AnyArray, path: Path) -> None:
     rows = "data row" if getattr(y, "name", None) else "row"
     is_float = y.dtype.kind == "f"
     infinite = pandas.Series(y).isin([np.inf, -np.inf]).to_numpy() if is_float else np.array(False)
-    for wrong, what, which, error in (
-        (missing_in(pandas.Series(y)), "missing", "is not known", MissingTargetError),
-        (infinite, "infinite", "is not a finite number", TableError),
+    drop = setting("drop_missing_targets", True)
+    for wrong, what, remedy in (
+        (missing_in(pandas.Series(y)), "missing", f"is not known, or leave them out by {drop}"),
+        (infinite, "infinite", "is not a finite number"),
     ):
         if wrong.any():
-            raise error(
+            raise TableError(
                 path,
                 f"{_called(y)} is {what} in {wrong.sum()} of {len(y)} rows, first in {rows} "
                 f"{int(wrong.argmax()) + 1}",
-                f"Remove the rows whose target {which}.",
+                f"Remove the rows whose target {remedy}.",
             )
 
 
