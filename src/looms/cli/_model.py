@@ -280,7 +280,7 @@ class CoverageRequest:
                 raise InputError(f"{path}: {tuned}, and --confidence-level needs evaluate()")
             what = "sets" if saved.is_classifier else "intervals"
             tuned = "the model was tuned on the rows that they come from"
-            mends = "evaluate" in model_of(saved.model).unbiased_by
+            mends = model_of(saved.model).can_evaluate
             note(
                 f"{what} cover a little less than the level, because {tuned}"
                 f"{'; evaluate() mends that' * mends}"

@@ -70,11 +70,10 @@ def choice_of(saved: SavedModel, facts: Facts) -> str:
         n = model.nested.units.n_units
         several = {"fold": f"of {n} folds", "window": f"of {n} windows of time"}
         unit = several.get(model.unit, unit_words(model.unit))
-        text, whole = f"for these scores {model.repeated_without(unit)}", model.nested.whole
-        if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
-            text = text.replace("model selection", "everything")
+        text = f"for these scores {model.repeated_without(unit)}"
+        if model.prepared_anew:
             return f"{text}: the columns were prepared and the model was tuned anew"
-        more = "" if whole else f"; by {REMEDIES['evaluate']} the whole selection is"
+        more = "" if model.nested.whole else f"; by {REMEDIES['evaluate']} the whole selection is"
         return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")
     remedy = "looms assess --time gives" if in_time else model.unbiased_by

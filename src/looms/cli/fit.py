@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -146,63 +145,37 @@ def fit(
             if test_table.y is None:
                 raise no_target(test, test_table.X)
         saved = train(model, prepared, request, not no_evaluate, False, columns, source)
+        save_model(output, saved.model, saved.metadata)  # before what may fail
+        stack.callback(note, f"the model is in {output}")
         more: dict[str, Any] = {}
-        with _note_model_file(output, certify) as missing:
-            save_model(output, saved.model, saved.metadata)  # before what may fail
-            if test_table is not None and test is not None:
-                _, of_test, baselines = scored(saved, test_table, test, f"{test.name}: ")
-                n_rows = test_table.X.shape[0]
-                more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
-            certificate = certified(saved, certify)
-            if certificate is not None:
-                save_model(output, saved.model, saved.metadata)
-            missing.clear()
-            if certificate is not None and certificate.holds:  # otherwise it is among the cautions
+        if test_table is not None and test is not None:
+            _, of_test, baselines = scored(saved, test_table, test, f"{test.name}: ")
+            n_rows = test_table.X.shape[0]
+            more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
+        certificate = certified(saved, certify)
+        if certificate is not None:
+            save_model(output, saved.model, saved.metadata)
+            if certificate.holds:  # otherwise it is among the cautions
                 note(str(certificate))
-            facts = facts_of(saved, prepared)
-            if report is not None:  # before printing, to a pipe that may close
-                write_report(report, facts)
-            if metric:
-                scores = scores_of(saved.last)
-                of_metrics = judged(scores, scorers, saved.last.fitted_.outcome)
-                more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
-            if json:
-                show_json(facts.summary | plain(more))
-            else:
-                show_choice(saved, facts)
-                if test is not None:
-                    rows = f"{test.name}, {count(n_rows, 'row')}"
-                    show_scores({rows: of_test}, baselines, len(saved.classes))
-                for name, shown in more.get("metrics", {}).items():
-                    text = score_with_error(name, shown["value"], shown["standard_error"])
-                    console().print(f"{name}: {text}")
-            show_cautions(cautions_of_fit(facts.model, facts.remarks))
-            note(choice_of(saved, facts))
-            note(f"the model is in {output}")
-
-
-@contextmanager
-def _note_model_file(file: Path, certify: bool) -> Iterator[list[str]]:
-    """Context that notes where the model is, if it was written before an error.
-
-    It says what is missing; the list is to be cleared when nothing is.
-    """
-    before, missing = _version_of(file), [", without a certificate"] * certify
-    try:
-        yield missing
-    except BaseException:
-        if _version_of(file) != before:
-            note(f"the model is in {file}{''.join(missing)}")
-        raise
-
-
-def _version_of(file: Path) -> tuple[int, int] | None:
-    """Inode and time of a file, which differ after it was replaced; None without a file."""
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns
+        facts = facts_of(saved, prepared)
+        if report is not None:  # before printing, to a pipe that may close
+            write_report(report, facts)
+        if metric:
+            scores = scores_of(saved.last)
+            of_metrics = judged(scores, scorers, saved.last.fitted_.outcome)
+            more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
+        if json:
+            show_json(facts.summary | plain(more))
+        else:
+            show_choice(saved, facts)
+            if test is not None:
+                rows = f"{test.name}, {count(n_rows, 'row')}"
+                show_scores({rows: of_test}, baselines, len(saved.classes))
+            for name, shown in more.get("metrics", {}).items():
+                text = score_with_error(name, shown["value"], shown["standard_error"])
+                console().print(f"{name}: {text}")
+        show_cautions(cautions_of_fit(facts.model, facts.remarks))
+        note(choice_of(saved, facts))
 
 
 def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bool:

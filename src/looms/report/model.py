@@ -208,27 +208,47 @@ class Reported:
         """What the kernel models were fitted to, such as "log(price)"; empty for the target."""
         return "" if self.scale is None else f"{self.scale}({self.target or 'target'})"
 
+    @property
+    def prepared_anew(self) -> bool:
+        """True if scores are of columns that were prepared without the rows that are scored."""
+        whole = self.nested is not None and self.nested.whole
+        return whole and self.fitted.columns is not None and self.rows is not None
+
     def repeated_without(self, each: str) -> str:
         """What was repeated without each fold, group or sample, called ``each``."""
         each += " of whole groups" * (self.unit == "fold" and self.fitted.units.grouped)
         if self.nested and self.nested.whole:
-            return f"model selection was repeated without each {each}"
+            repeated = "everything" if self.prepared_anew else "model selection"
+            return f"{repeated} was repeated without each {each}"
         verb = "chosen" if self.shares is None else "weighted"
         return f"candidates were tuned anew without each {each}, and {verb} on the other folds"
 
     @property
+    def has_outer_folds(self) -> bool:
+        """True if there are rows, or groups, enough for scores that are not optimistic."""
+        weighted = self.fitted.rows.weight > 0
+        sizes = units_of_classes(self.codes, self.fitted.units.clusters, weighted)
+        return bool(min(sizes) >= LEAST_OUTER_FOLDS)
+
+    @property
+    def can_evaluate(self) -> bool:
+        """True if ``evaluate()`` can repeat the selection."""
+        if not self.has_outer_folds or self.rows is None or self.fitted.tuned_before:
+            return False
+        with suppress(ValueError):
+            evaluation_folds(self.whole.cv, self.fitted, self.fitted.rows)
+            return True
+        return False
+
+    @property
     def unbiased_by(self) -> str:
         """What gives scores that are not optimistic: subject and verb; empty if nothing does."""
-        rows = self.fitted.rows
-        sizes = units_of_classes(self.codes, self.fitted.units.clusters, rows.weight > 0)
-        if min(sizes) < LEAST_OUTER_FOLDS:
+        if not self.has_outer_folds:
             return ""
-        with suppress(ValueError):
-            if self.rows is not None and not self.fitted.tuned_before:
-                evaluation_folds(self.whole.cv, self.fitted, rows)
-                evaluate = setting("evaluate", text="evaluate()")
-                return f"{evaluate} and {setting('assess', text='looms.assess')} give"
-        return f"{setting('assess', text='looms.assess')} gives"
+        assess = setting("assess", text="looms.assess")
+        if self.can_evaluate:
+            return f"{setting('evaluate', text='evaluate()')} and {assess} give"
+        return f"{assess} gives"
 
 
 def model_of(estimator: Any) -> Reported:
