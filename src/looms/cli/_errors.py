@@ -6,6 +6,7 @@ import codecs
 import errno
 import os
 import re
+import shlex
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -135,10 +136,14 @@ def in_options(advice: Advice) -> str:
     ('no --n-landmarks', '--sep')
     >>> in_options(Advice("fit_intercept", True, None))
     'fit_intercept=True'
+    >>> in_options(Advice("group rows", "patient id", "together, as groups"))
+    "together by --groups 'patient id'"
     """
     name = OPTIONS.get(advice.parameter)
     if advice.text is not None:
-        return REMEDIES.get(advice.parameter, advice.text)
+        remedy = REMEDIES.get(advice.parameter, advice.text)
+        named = isinstance(advice.value, str)
+        return remedy.replace("COLUMN", shlex.quote(advice.value)) if named else remedy
     if name is None:
         return str(advice)
     option = f"--{name.replace('_', '-')}"

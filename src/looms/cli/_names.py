@@ -47,7 +47,7 @@ OPTIONS = {
 REMEDIES = {
     "assess": "looms assess",
     "cuts": "",
-    "drop": " (--drop)",
+    "drop": " by --drop",
     "drop columns": " (looms fit --drop)",
     "duplicate groups": "give --duplicates group",
     "evaluate": "an evaluation (model.evaluate() in Python, looms fit without --no-evaluate)",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -279,26 +278,10 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
 
 def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
     """Notes on columns and labels that may be other than they look; warnings of what is lost."""
-    for topic, remark in column_notes(preprocessor):
-        (warning if topic in CHANGED else note)(remark)
-    for remark in target.notes:
-        note(remark)
-
-
-def column_notes(preprocessor: TablePreprocessor) -> list[tuple[str, str]]:
-    """Topic and text of the remarks on columns, with advice in terms of options."""
-    remarks = remarks_in(preprocessor)
-    return [(remark.topic, sentence(remark, _advice(remark.columns))) for remark in remarks]
-
-
-def _advice(columns: Sequence[str]) -> dict[str, str]:
-    """What to do about a remark on columns, by its topic, in terms of options."""
-    option = f"--groups {shlex.quote(columns[0])}" if len(columns) == 1 else "--groups"
-    return {
-        "dates": "; leave it out by --drop unless new rows have the same dates, or see --time",
-        "identifiers": "; if this is an identifier, leave it out by --drop",
-        "repeated": f"hold them out together by {option}",
-    }
+    for remark in remarks_in(preprocessor):
+        (warning if remark.topic in CHANGED else note)(sentence(remark))
+    for text_of_labels in target.notes:
+        note(text_of_labels)
 
 
 def memory_of(option: str | None) -> int | None:

@@ -18,7 +18,7 @@ from looms.cli._model import SavedModel
 from looms.cli._names import REMEDIES
 from looms.cli._options import LISTS, Source
 from looms.cli._output import WIDE, console, show_rows, show_table
-from looms.cli._prepare import Prepared, column_notes
+from looms.cli._prepare import Prepared
 from looms.cli._request import ModelRequest
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
@@ -53,7 +53,7 @@ def facts_of(
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
     if prepared is not None:
-        about["notes"] = (*(text for _, text in column_notes(saved.table)), *prepared.target.notes)
+        about["notes"] = (*saved.table.remarks_, *prepared.target.notes)
         about["groups"] = prepared.groups
     title, index = f"{target}, {file}" if target else file, saved.rows
     names = pandas.Series(index, pandas.Index(index, name=saved.rows_are))

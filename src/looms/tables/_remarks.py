@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looms._advice import setting
+from looms._advice import UNSET, setting
 from looms._number_text import UNSIGNED, number_like
 from looms._optional import require
 from looms._typing import AnyArray, Array
@@ -69,22 +69,19 @@ class Remark(NamedTuple):
     text: str
 
 
-def sentence(remark: Remark, advice: Mapping[str, str] | None = None) -> str:
+def sentence(remark: Remark) -> str:
     """A remark with the advice for its topic, if there is one."""
-    return remark.text + (_advice() if advice is None else advice).get(remark.topic, "")
-
-
-def _advice() -> dict[str, str]:
-    """What to do, by the topic of a remark."""
+    only = remark.columns[0] if len(remark.columns) == 1 else UNSET
     left_out = f"leave it out{setting('drop', text='')}"
     unless = f"; {left_out} unless new rows have the same"
     windows = setting("windows", text="windows of time, as GapKFold does")
-    return {
+    advice = {
         "dates": f"{unless} dates, and if rows resemble the next ones, hold out {windows}",
         "time": f"{unless} values",
         "identifiers": f"; if this is an identifier, which says nothing about new rows, {left_out}",
-        "repeated": f"hold them out {setting('group rows', text='together, as groups')}",
+        "repeated": f"hold them out {setting('group rows', only, 'together, as groups')}",
     }
+    return remark.text + advice.get(remark.topic, "")
 
 
 def column_remarks(
