@@ -50,8 +50,7 @@ def check_memory(n_rows: int, n_arrays: float = SEARCH) -> None:
         raise MemoryError(
             f"the kernel matrix of {n_rows:,} rows, and arrays of its size beside it, take about "
             f"{gigabytes(needed)} of memory, but {gigabytes(free)} are free. Use "
-            f"{setting('n_landmarks', 1000)}, "
-            "a model on landmarks, or a sample of the rows."
+            f"{setting('n_landmarks', 1000)}, a model on landmarks, or a sample of the rows."
         )
 
 

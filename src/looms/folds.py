@@ -151,8 +151,7 @@ def _numbers_of_labels(given: Any, n: int, name: str) -> AnyArray:
     if missing.any():
         raise ValueError(
             f"{name} has no label for {int(missing.sum())} of {n} rows, the first is row "
-            f"{int(np.argmax(missing))}: give every row a group, its own if it belongs to "
-            "no other."
+            f"{int(np.argmax(missing))}: give every row a group, its own if it belongs to no other."
         )
     try:
         return value_numbers(labels)
@@ -235,9 +234,8 @@ def _splits(
     if match is None or isinstance(cv, float):
         others = ", a splitter of scikit-learn or its splits, and None"
         raise ValueError(
-            f"Unknown {setting('cv')} {one_line(cv)}; known are a number of folds, repetitions "
-            "and folds "
-            f"such as '5x2'{setting('splitters', text=others)}."
+            f"Unknown {setting('cv')} {one_line(cv)}; known are a number of folds, repetitions and "
+            f"folds such as '5x2'{setting('splitters', text=others)}."
         )
     n_folds, n_units = int(match[2]), len(np.unique(groups))
     if not 2 <= n_folds <= n_units or match[1] == "0":

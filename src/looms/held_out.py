@@ -103,8 +103,7 @@ class HeldOut(ReadOnly):
         if weight.shape != y.shape[:1]:
             raise ValueError(
                 f"{setting('sample_weight')} must have one entry per row of y, but sample_weight "
-                "has shape "
-                f"{weight.shape} and y has shape {y.shape}."
+                f"has shape {weight.shape} and y has shape {y.shape}."
             )
         vars(self).update(y=y, outputs=outputs, sample_weight=weight)
         self.__post_init__()

@@ -208,8 +208,7 @@ def compare(
     if options.get("method") in ("bootstrap", "forward"):
         raise ValueError(
             f'The corrected resampled t-test is for {setting("method", "shuffle")} and "kfold"; '
-            "assess each "
-            f"estimator by itself for {options['method']!r}."
+            f"assess each estimator by itself for {options['method']!r}."
         )
     seed = checked_seed(random_state, store)
     weight, groups = options.get("sample_weight"), options.get("groups")

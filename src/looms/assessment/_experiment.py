@@ -318,8 +318,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> Array | None:
     if weight.shape != (n_samples,):
         raise ValueError(
             f"{setting('sample_weight')} must have one weight for each of the {n_samples} samples, "
-            "but has "
-            f"shape {weight.shape}."
+            f"but has shape {weight.shape}."
         )
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
         raise ValueError(

@@ -220,8 +220,7 @@ def plan(
         if not (1 <= size < n if whole else 0 < size < 1):
             raise ValueError(
                 f"{setting('test_size')} must be a share between 0 and 1, or a whole number of "
-                f"rows below {n}, "
-                f"got {test_size!r}."
+                f"rows below {n}, got {test_size!r}."
             )
     if method == "forward":
         n_test = _n_test(n, test_size)
@@ -255,8 +254,7 @@ def n_folds_of(test_size: float) -> int:
     if not is_share or abs(1 / float(test_size) - round(1 / float(test_size))) > 0.05:
         raise ValueError(
             f"For k-fold {setting('test_size')} must be 1/k, such as 0.1 for ten folds, at most "
-            "0.5; got "
-            f"{test_size!r}."
+            f"0.5; got {test_size!r}."
         )
     return round(1 / float(test_size))
 

@@ -97,10 +97,8 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
             decide = "the largest output decides" if order is None else "cuts of the output decide"
             raise ValueError(
                 f"{setting('threshold', self.threshold)} needs two classes, but y has "
-                f"{len(classes)}: with "
-                f"more, {decide}. Use {setting('threshold', 0.5)}, and "
-                f"{setting('class_weight', 'balanced')} if classes are "
-                "unequal."
+                f"{len(classes)}: with more, {decide}. Use {setting('threshold', 0.5)}, and "
+                f"{setting('class_weight', 'balanced')} if classes are unequal."
             )
         factors = class_weights(self.class_weight, labels, classes, weight)
         first, weighted = is_positive_first(self.pos_label, classes), self.class_weight is not None

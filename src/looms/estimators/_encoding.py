@@ -118,7 +118,6 @@ def is_positive_first(pos_label: Any, classes: AnyArray) -> bool:
     if len(labels) != 2:
         raise ValueError(
             f"{setting('pos_label', pos_label)} is for two classes, and there are {len(labels)}: "
-            "leave it "
-            "out, or make one class of the others."
+            "leave it out, or make one class of the others."
         )
     return bool(labels.index(pos_label) == 0)

@@ -468,8 +468,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if scores is None:
             raise NotFittedError(
                 f"{setting('method', 'scaled')} takes the models of the fit without each row, "
-                "which "
-                f"{again} makes: call that too."
+                f"which {again} makes: call that too."
             )
         self.fitted_.X  # noqa: B018 (an error without the rows)
         raise NotFittedError(

@@ -113,8 +113,7 @@ class LeastSquares:
         if kernel.pairwise:
             raise ValueError(
                 f"{setting('kernel', 'precomputed')} is the whole kernel matrix, without "
-                "landmarks: use "
-                f"{setting('n_landmarks', None)}."
+                f"landmarks: use {setting('n_landmarks', None)}."
             )
         if self.n_landmarks == "auto":
             return "auto" if self.mu is None else _GIVEN_LANDMARKS

@@ -144,8 +144,7 @@ class Tabular(Model):
         if wrong:
             raise ValueError(
                 f"{setting('candidates')} must be 'auto', the name of a kernel, or a list of "
-                "kernels, kernel "
-                f"models and estimators of scikit-learn, got {one_line(wrong[0])}."
+                f"kernels, kernel models and estimators of scikit-learn, got {one_line(wrong[0])}."
             )
         check_known(self.combine, "combine", COMBINATIONS)
         names = [one for one in given if isinstance(one, str)]

@@ -363,10 +363,9 @@ def warn_of_time(seconds: float, n_jobs: int | None = None) -> None:
     if seconds > _MOST_SECONDS:
         warn(
             "Nested evaluation repeats tuning in every fold, which will take about "
-            f"{_duration(seconds)}. "
-            f"{setting('not nested', text='evaluate(nested=False)')} repeats nothing, and "
-            f"{setting('jobs', text='joblib.parallel_config(n_jobs=...)')} runs several fits at a "
-            "time.",
+            f"{_duration(seconds)}. {setting('not nested', text='evaluate(nested=False)')} "
+            f"repeats nothing, and {setting('jobs', text='joblib.parallel_config(n_jobs=...)')} "
+            "runs several fits at a time.",
             UserWarning,
         )
 

@@ -181,11 +181,9 @@ def as_kernel(kernel: KernelLike) -> Kernel:
             near = _ALIKE.get(kernel) or next(iter(get_close_matches(kernel, KERNEL_NAMES, 1)), "")
             raise ValueError(
                 f"Unknown {setting('kernel')} {kernel!r}{near and f' (did you mean {near!r}?)'}; "
-                "known are "
-                f"{', '.join(_NAMED)}{setting('precomputed', text=', precomputed')}, "
-                "one of these after normalized_ or ranked_, "
-                f"{', '.join(LEARNED_NAMES)}, and polynomial4 "
-                "and so on, named by degree."
+                f"known are {', '.join(_NAMED)}{setting('precomputed', text=', precomputed')}, one "
+                f"of these after normalized_ or ranked_, {', '.join(LEARNED_NAMES)}, and "
+                "polynomial4 and so on, named by degree."
             )
         match = _NAME.fullmatch(kernel)
         assert match is not None

@@ -210,11 +210,10 @@ def near_rows(fitted: Fitted, scores: Callable[[], Scores], context: str) -> Ite
     yield note(
         "Rows like repeats of others",
         f"{_quoted(key, scores(), context)}. When a row is left out together with {what}, the "
-        f"{SCORES[key].name} {changes} from {alone} to {together}{by_kernels(fitted)}. "
-        "If rows belong "
-        "together, such as repeats or rows of one patient, hold them out together, by "
-        f"{setting('groups', ...)}: "
-        "the model is then tuned for new groups, and may do better than this.",
+        f"{SCORES[key].name} {changes} from {alone} to {together}{by_kernels(fitted)}. If rows "
+        "belong together, such as repeats or rows of one patient, hold them out together, by "
+        f"{setting('groups', ...)}: the model is then tuned for new groups, and may do better "
+        "than this.",
     )
 
 
@@ -306,9 +305,8 @@ def _guessing(model: Reported) -> Iterator[Caution]:
         )
     elif not ordered:
         text = (
-            f"The {model.method} outputs do not rank the classes: ROC AUC "
-            f"{score(area, 'roc_auc')} {plus_minus(area_error, 'roc_auc')}, where the baseline has "
-            f"0.5. {few or _others()}"
+            f"The {model.method} outputs do not rank the classes: ROC AUC {score(area, 'roc_auc')} "
+            f"{plus_minus(area_error, 'roc_auc')}, where the baseline has 0.5. {few or _others()}"
         )
     elif seldom:
         title, text = "A class is seldom predicted", f"{seldom}{remedy}"
@@ -451,9 +449,8 @@ def _sizes(model: Reported) -> Iterator[Caution]:
         judge = "log loss and ROC AUC" if risk else f"the {SCORES[headline_key(model)].name}"
         yield note(
             "Unequal classes",
-            "Always predicting the largest class has accuracy "
-            f"{score(baseline, 'accuracy')}, this model {score(accuracy, 'accuracy')}; "
-            f"judge it by {judge}.{advice}",
+            f"Always predicting the largest class has accuracy {score(baseline, 'accuracy')}, "
+            f"this model {score(accuracy, 'accuracy')}; judge it by {judge}.{advice}",
         )
 
 

@@ -56,10 +56,9 @@ def search_cautions(model: Reported) -> Iterator[Caution]:
         yield note(
             "More landmarks would help",
             f"Those that {setting('n_landmarks', 'auto')} added last, up to {m}, lowered the "
-            "criterion by "
-            f"{tuning.gain_of_landmarks:.1%}, and it adds no more: {setting('n_landmarks', 2 * m)} "
-            "would "
-            "probably lower it again, at four times the cost.",
+            f"criterion by {tuning.gain_of_landmarks:.1%}, and it adds no more: "
+            f"{setting('n_landmarks', 2 * m)} would probably lower it again, at four times the "
+            "cost.",
         )
     never = [
         candidate.name

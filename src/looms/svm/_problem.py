@@ -102,9 +102,8 @@ class NotConvergedError(ArithmeticError):
             else "it is beyond the range of numbers"
         )
         return (
-            f"The support vector machine{self.which} did not converge: {how}. "
-            "Kernel values times C are too large for double precision: scale the features or "
-            "lower C."
+            f"The support vector machine{self.which} did not converge: {how}. Kernel values times "
+            "C are too large for double precision: scale the features or lower C."
         )
 
 

@@ -114,7 +114,6 @@ def check_names(names: Sequence[str], given: Iterable[str]) -> None:
         hint = f" ({alike[0]!r} is there)" if alike else ""
         shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
         raise ValueError(
-            f"{len(absent)} of the model's {len(names)} columns are missing: {shown}{hint}"
-            "; add them, empty where not known, or fit without "
-            f"them{setting('drop columns', text='')}"
+            f"{len(absent)} of the model's {len(names)} columns are missing: {shown}{hint}; add "
+            f"them, empty where not known, or fit without them{setting('drop columns', text='')}"
         )

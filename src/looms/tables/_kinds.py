@@ -306,9 +306,8 @@ def _check_floats(
         size = abs(Decimal(cell if isinstance(cell, int) else str(cell).strip()))
     if huge[row] and size.is_finite():
         raise ValueError(
-            f"column {name!r} goes up to {size:.3g} in absolute value, in "
-            f"{row_name(column, row)}, beyond {LARGEST:g}, so squares overflow: correct the "
-            "cell, or scale the column"
+            f"column {name!r} goes up to {size:.3g} in absolute value, in {row_name(column, row)}, "
+            f"beyond {LARGEST:g}, so squares overflow: correct the cell, or scale the column"
         )
     written = ", with dates written as 2024-02-25," * (kind in DATES)
     by_other = kind == "number" and isinstance(cell, str) and is_number_by_either(cell.strip())

@@ -144,8 +144,7 @@ def _sign_remarks(columns: Mapping[str, Column], read: Mapping[str, Read]) -> It
         "code": "is a code",
         "rounded": "has more digits than a float holds",
         "mark": "may have a decimal mark or a separator of thousands; choose by "
-        f"{setting('decimal', ...)}, a "
-        "comma or a point",
+        f"{setting('decimal', ...)}, a comma or a point",
     }
     for topic, why in whys.items():
         signs = {

@@ -264,8 +264,7 @@ class RelevanceDisplay(ModelDisplay):
             raise ValueError(
                 f"{model.kernel or 'A model without kernels'} has no scale for each feature; fit "
                 f"with {setting('kernel', 'ard')}, or use feature_importance, which works for all "
-                "kernels of "
-                "features."
+                "kernels of features."
             )
         return cls(names=model.features.names, relevance=relevance)
 
