@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.box import SIMPLE_HEAD, Box
 from rich.console import Console
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from looms._files import advice_on, try_writing, whole_file, write_whole
@@ -22,6 +22,7 @@ from looms.cli._errors import InputError, OutputError, is_quiet, say, visible, w
 from looms.datasets._read import SUFFIXES
 from looms.datasets._table import table_name
 from looms.model_files._files import is_model_file
+from looms.report.overview import TextTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,40 +133,33 @@ def console() -> Console:
     )
 
 
-def show_table(
-    title: str | None, names: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[str]
-) -> None:
-    """Print a table; the columns called ``words`` are at the left, numbers at the right.
+def print_blocks(*blocks: str | TextTable) -> None:
+    """Print lines and tables.
 
     Where there is no room, cells are broken into lines; not names of rows up to `LONGEST`, in the
     first of words with a heading.
     """
-    rows, of_rows = [*rows], next(filter(None, words), None)
-    columns = []
-    for k, name in enumerate(names):
-        whole = name == of_rows and max(len(row[k]) for row in rows) <= LONGEST
-        side: Any = "left" if name in words else "right"
-        columns.append(Column(name, justify=side, overflow="fold", no_wrap=whole))
-    shown = Table(
-        *columns,
-        box=Box(writable(str(SIMPLE_HEAD), sys.stdout), ascii=True),  # that is, as it is
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        pad_edge=False,
-        collapse_padding=console().width < NARROW,
-    )
-    for row in rows:
-        shown.add_row(*row)
-    console().print(shown)
-
-
-def show_rows(
-    title: str | None, rows: Sequence[Mapping[str, str]], words: Sequence[str], missing: str = ""
-) -> None:
-    """Print rows by the names of their columns as a table."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    show_table(title, names, [[row.get(name, missing) for name in names] for row in rows], words)
+    out = console()
+    for block in blocks:
+        if isinstance(block, str):
+            out.print(block)
+            continue
+        of_rows = next(filter(None, block.words), None)
+        shown = Table(
+            box=Box(writable(str(SIMPLE_HEAD), sys.stdout), ascii=True),  # that is, as it is
+            title=block.title,
+            title_justify="left",
+            title_style="bold",
+            pad_edge=False,
+            collapse_padding=out.width < NARROW,
+        )
+        for k, name in enumerate(block.names):
+            whole = name == of_rows and max(len(row[k]) for row in block.rows) <= LONGEST
+            side: Any = "left" if name in block.words else "right"
+            shown.add_column(name, justify=side, overflow="fold", no_wrap=whole)
+        for row in block.rows:
+            shown.add_row(*row)
+        out.print(shown)
 
 
 def escape_formula(value: object) -> object:

@@ -26,8 +26,8 @@ from looms.cli._output import (
     console,
     csv_text,
     note,
+    print_blocks,
     refused,
-    show_table,
     write_or_print,
     write_output,
 )
@@ -38,6 +38,7 @@ from looms.diagnostics._problem import classes_and_labels
 from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
 from looms.estimators._model import scores_of
+from looms.report.overview import TextTable
 from looms.tables._target import matched_classes, target_of
 
 #: Largest number of influential rows on the screen; the CSV file has all.
@@ -328,7 +329,7 @@ def show(diagnosis: Diagnosis) -> None:
         for label, rows, *of_class in diagnosis.errors.table.itertuples()
     ]
     names = ["class", "rows", "training error", "held-out error", "difference"]
-    show_table(f"Error rates; held out: {fits.method}", names, rates, names[:1])
+    print_blocks(TextTable(f"Error rates; held out: {fits.method}", names, rates, names[:1]))
 
     values = [("training rows", spread.deviance), ("held-out rows", spread.cv_score)]
     values += [] if fit is None else [("new rows, estimated by the bootstrap (EIC)", fit.eic)]
@@ -339,7 +340,7 @@ def show(diagnosis: Diagnosis) -> None:
             (f"limit for {part} rows, level {fit.alpha:g}", f"{fit.critical_value:.2f}", "")
         )
     title = "Deviance: −2 log of the probability of the true class, summed over the rows"
-    show_table(title, ["", "deviance", "per row"], shown, [""])
+    print_blocks(TextTable(title, ["", "deviance", "per row"], shown, [""]))
     if fit is not None:
         echo(
             f"Goodness of fit: {fit.verdict}, p = {fit.p_value:.3g}; the deviance of the {part} "
@@ -366,7 +367,7 @@ def show(diagnosis: Diagnosis) -> None:
     if unit == "row":
         echo(f"Rows are called by their {diagnosis.subject.rows_are}.")
     names = [unit, "class" if unit == "row" else "rows", "influence", "p"]
-    show_table(title, names, most, ["class", "group"])
+    print_blocks(TextTable(title, names, most, ["class", "group"]))
     if len(flagged) > MOST_ROWS:
         echo(f"and {len(flagged) - MOST_ROWS} more, which --output lists")
 

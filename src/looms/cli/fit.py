@@ -23,10 +23,12 @@ from looms.cli._errors import InputError
 from looms.cli._model import SavedModel, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
+    WIDE,
     catch_messages,
     check_can_write,
     console,
     note,
+    print_blocks,
     refused,
     show_cautions,
     show_json,
@@ -49,8 +51,6 @@ from looms.cli._scores import (
     facts_of,
     plain_scores,
     show_choice,
-    show_scores,
-    show_tried,
 )
 from looms.datasets._table import table_name
 from looms.estimators._metrics import judged, named_scorer, scorers_of
@@ -59,6 +59,7 @@ from looms.fitted._certificate import Certificate
 from looms.model_files import save_model
 from looms.report._cautions import cautions_of_fit
 from looms.report.facts import Facts
+from looms.report.overview import table_of_scores, tried
 from looms.report.page import write_page
 from looms.report.text import plain
 from looms.tables import TablePreprocessor
@@ -170,7 +171,7 @@ def fit(
             show_choice(saved, facts)
             if test is not None:
                 rows = f"{test.name}, {count(n_rows, 'row')}"
-                show_scores({rows: of_test}, baselines, len(saved.classes))
+                print_blocks(table_of_scores({rows: of_test}, baselines, len(saved.classes)))
             for name, shown in more.get("metrics", {}).items():
                 text = score_with_error(name, shown["value"], shown["standard_error"])
                 console().print(f"{name}: {text}")
@@ -234,13 +235,14 @@ def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> Non
     facts = replace(facts_of(fitted, prepared), command="looms demo")
     if report is not None:
         write_report(report, facts)
-    show_tried(facts)
+    print_blocks(*tried(facts.model, console().width >= WIDE))
     with catch_messages():
         of_new = fitted.model.scores(X_test, y_test)
     scores = facts.model.scores
     rows = f"{scores.kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
     new = {name: (value, error) for name, value, error, _ in of_new.itertuples()}
-    show_scores({rows[0]: scores.with_errors, rows[1]: new}, of_new["baseline"])
+    sets = {rows[0]: scores.with_errors, rows[1]: new}
+    print_blocks(table_of_scores(sets, of_new["baseline"]))
     out.print("Each score is of rows that neither the model nor its tuning has seen.")
     out.print("Your own table: looms fit FILE --target COLUMN")
 

@@ -29,10 +29,12 @@ from looms.cli._output import (
     catch_messages,
     check_can_write,
     check_can_write_csv,
+    console,
     escape_formulas,
     note,
     note_formulas,
     output_in_parts,
+    print_blocks,
     show_json,
     write_output,
 )
@@ -42,15 +44,13 @@ from looms.cli._scores import (
     plain_scores,
     show_choice,
     show_columns,
-    show_confusion,
     show_request,
-    show_scores,
-    show_units,
 )
 from looms.estimators._encoding import decides_one_class
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
+from looms.report.overview import table_of_confusion, table_of_scores, units_of
 from looms.report.text import plain
 from looms.tables._target import matched_labels, text
 
@@ -204,12 +204,13 @@ def score(
         show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))
         return
     rows = f"{count(n_rows, 'row')} of {source.file.name}"
-    show_scores({rows: scores}, baselines, len(saved.classes))
-    show_units(saved)
+    print_blocks(table_of_scores({rows: scores}, baselines, len(saved.classes)))
+    if not saved.is_classifier and saved.metadata["target"]:
+        print_blocks(units_of(saved.metadata["target"]))
     if labels:
         predicted = text(written_labels(saved.own().predict(matrix)))
         counts = confusion_matrix(truth, predicted, labels=labels)
-        show_confusion(counts, labels)
+        print_blocks(table_of_confusion(counts, labels, width=console().width))
 
 
 @command

@@ -33,6 +33,7 @@ from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import probabilities_of
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.model import Reported, model_of, relevances
+from looms.report.overview import overview, text_of
 from looms.report.scores import brier, headline, held_out, outer, recall_by_class
 from looms.report.text import Caution, clean, plain
 from looms.tables import TablePreprocessor
@@ -62,6 +63,8 @@ def summary(
     notes: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Everything a report says about a fitted model, as a dict that JSON can hold.
+
+    Printing it shows the candidates, the one that was chosen, the scores and the leading columns.
 
     Parameters
     ----------
@@ -109,6 +112,26 @@ def summary(
     ('classification', 150, 'target')
     """
     return Facts(estimator, X, y, groups, assessment, title, notes).summary
+
+
+class Summary(dict[str, Any]):
+    """Everything a report says about a fitted model; printing it shows the most important.
+
+    Parameters
+    ----------
+    values : dict
+        As of `summary`.
+    overview : str
+        Candidates, the one that was chosen, scores and leading columns, as ``looms fit`` prints
+        them.
+    """
+
+    def __init__(self, values: dict[str, Any], overview: str) -> None:
+        super().__init__(values)
+        self._overview = overview
+
+    def __repr__(self) -> str:
+        return self._overview
 
 
 def summary_schema() -> dict[str, Any]:
@@ -296,7 +319,7 @@ class Facts:
         return held_out(self.model)
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """The dict of `looms.report.summary`."""
         model, assessment = self.model, self.assessment
         task = "classification" if model.outcome.decides else "regression"
@@ -343,7 +366,8 @@ class Facts:
                 "cautions": list(cautions_of_report(self)),
             }
         )
-        return report
+        parts = model, self.loo["confusion"], self.importance
+        return Summary(report, text_of(overview(*parts)))
 
     @property
     def _data(self) -> dict[str, Any]:
