@@ -49,8 +49,6 @@ IN_FILE = "number in the file, counted from 1 after any header"
 IN_TRAINING_DATA = "number in the training data, counted from 1"
 #: Beginning of an error of rows that the model does not take.
 REFUSED = "the model cannot take these rows: "
-#: Separator of the labels of a set.
-SEPARATOR = "|"
 
 
 class SavedModel:
