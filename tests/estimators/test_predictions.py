@@ -163,3 +163,11 @@ def test_predictions_at_other_prevalences(fitted):
     np.testing.assert_allclose(frame["probability_no"], moved.predict_proba(new)[:, 0])
     np.testing.assert_allclose(frame["decision_no"], -moved.decision_function(new))
     assert (frame["prediction"] == moved.predict(new)).all()
+
+
+def test_targets_that_cannot_be_scored_are_refused():
+    model = KernelRegressor("linear", mu=0.1).fit(X[TRAIN], SIGNAL[TRAIN])
+    rows = X[NEW]
+    for y in (None, TARGETS["two"][NEW], SIGNAL[TRAIN], TARGETS["several"][NEW]):
+        with pytest.raises(ValueError, match="y|samples"):
+            model.scores(rows, y)

@@ -32,7 +32,7 @@ from looms.estimators._folds import unfitted
 from looms.estimators._metrics import judged, scorers_of
 from looms.estimators._one_kernel import check_candidate, has_kernel
 from looms.estimators._selection import selected
-from looms.estimators._targets import order_of
+from looms.estimators._targets import check_numbers, order_of
 from looms.estimators._warnings import (
     kept_warnings,
     warn_of_duplicates,
@@ -329,10 +329,15 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         pandas: Any = require("pandas", "A table of scores")
         warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)
         matrix = self._matrix(X)
+        if y is None:
+            raise ValueError("scores requires y to be passed, but the target y is None.")
         with kept_warnings():  # a column says nothing here that the fit has not said
             y = np.asarray(self._as_known(y))
         n = matrix.shape[0]
         check_consistent_length(matrix, y)
+        if not self.fitted_.outcome.decides:
+            check_numbers(y, "a classifier")
+            y = self._coded_targets(np.asarray(y, dtype=np.float64))
         weight = checked_sample_weight(sample_weight, n)
         numbers = None if groups is None else group_numbers(groups, n)
         scores, baselines = self._scores_of_new(matrix, y, weight, numbers)
