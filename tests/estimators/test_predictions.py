@@ -169,5 +169,5 @@ def test_targets_that_cannot_be_scored_are_refused():
     model = KernelRegressor("linear", mu=0.1).fit(X[TRAIN], SIGNAL[TRAIN])
     rows = X[NEW]
     for y in (None, TARGETS["two"][NEW], SIGNAL[TRAIN], TARGETS["several"][NEW]):
-        with pytest.raises(ValueError, match="y|samples"):
+        with pytest.raises(ValueError, match=r"y|samples"):
             model.scores(rows, y)

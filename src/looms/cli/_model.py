@@ -270,6 +270,9 @@ class CoverageRequest:
             raise InputError(f"{name} is for {other}, but {path} is for {saved.metadata['task']}")
         if self.confidence_level is None:
             return
+        if not saved.last.fitted_.has_rows:
+            why = "the file holds no training rows, since these were in blocks"
+            raise InputError(f"{path}: {why}, and --confidence-level needs them")
         scores = saved.last._scores
         nested = "nested" in scores
         if not nested and saved.last.fitted_.tuned:
@@ -341,7 +344,8 @@ def scored(
     with catch_messages():
         matrix = rows_of(saved, table.X).matrix
         y = target_values(saved, table.y)
-        scores, baselines = saved.own()._scores_of_new(matrix, y, weight, groups)
+        with refused(f"{file}: "):
+            scores, baselines = saved.own()._scores_of_new(matrix, y, weight, groups)
     saved.tell_remarks(prefix)
     if (n_known := n_training_rows(saved, matrix)) > 0:
         note(

@@ -186,19 +186,15 @@ def score(
     check_order("score", model, source.file)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
+    matrix, scores, baselines = scored(saved, table, source.file)
     labels: list[str] = []
     if saved.is_classifier:
         classes = text(saved.classes)
         truth = matched_labels(table.y, classes)
         unknown = sorted(set(truth) - set(classes))
-        if len(unknown) == len(set(truth)):
-            why = f"the model knows {', '.join(classes)}, and none of the labels of the target"
-            raise InputError(f"{source.file}: {why}, such as {unknown[0]}")
-        outcome = saved.last.fitted_.outcome
-        if unknown and outcome.labeled:
+        if unknown:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
-        labels = [*classes[outcome.in_order], *unknown]
-    matrix, scores, baselines = scored(saved, table, source.file)
+        labels = [*classes[saved.last.fitted_.outcome.in_order], *unknown]
     n_rows = table.X.shape[0]
     if json:
         show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))

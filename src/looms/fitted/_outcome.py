@@ -457,6 +457,7 @@ class Classes(Outcome):
         groups: AnyArray | None,
     ) -> tuple[ValuesAndErrors, dict[str, float]]:
         """Labels that are no class count as errors, and have no probability: the log loss is NaN.
+        ValueError if all are.
 
         The area is that of the second of two classes, or a mean over classes against the rest; it
         is NaN without rows of both kinds.
@@ -465,6 +466,12 @@ class Classes(Outcome):
         codes = np.array([place.setdefault(label, len(place)) for label in values.tolist()])
         k, n, losses = len(self.labels), len(codes), None
         known, rows = codes < k, np.arange(n)
+        if not known.any():
+            classes = ", ".join(map(str, written_labels(self.labels)))
+            raise ValueError(
+                f"the model knows {classes}, and none of the labels of the target, such as "
+                f"{values[0]}"
+            )
         own = codes[:, None] == np.arange(k)
         targets = np.where(own[:, 1:] if k == 2 else own, 1.0, -1.0)
         decision = self.decision(outputs, rule).reshape(n, -1)
