@@ -163,7 +163,7 @@ def test_predicting_too(looms, fit, pets, monkeypatch, one_line, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert fit(pets, "-t", "kind", "-c", "linear").exit_code == 0
 
-    def fail(self, *arguments):
+    def fail(self, *arguments, **options):
         raise np.linalg.LinAlgError("no convergence")
 
     monkeypatch.setattr(TabularClassifier, "_columns", fail)
