@@ -339,6 +339,7 @@ def with_size_in_directory(data, n_bytes):
 LARGER = "larger than 1000000 bytes"
 HUGE = {
     "as its directory says": lambda: bomb("schema.json"),
+    "as a list of types does when read": lambda: zipped({"schema.json": b"a" * 100_000}),
     "and its directory lies": lambda: with_size_in_directory(bomb("schema.json"), 60_000),
     "in a zip file in it": lambda: zipped({"a.npz": bomb("data.npy")}),
     "in one that begins as its end": lambda: zipped({"a.npz": b"PK\x05\x06" + bomb("data.npy")}),
