@@ -186,8 +186,13 @@ def said(model, rows):
     return values
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+FAST = ("pipeline", "two classes", "a weight of false", "table", "scaler", "indicators of gaps")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*FAST, *(pytest.param(one, marks=pytest.mark.slow) for one in MODELS if one not in FAST)],
+)
 def test_what_was_fitted_comes_back(tmp_path, name):
     model, rows = fitted(name), rows_of(name)
     loaded = saved(tmp_path / "m.skops", model)
