@@ -23,23 +23,13 @@ import pyarrow as pa
 import pytest
 import skops.io
 from evaluated import evaluated
+from sklearn import model_selection as split
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    LeaveOneGroupOut,
-    LeavePGroupsOut,
-    LeavePOut,
-    PredefinedSplit,
-    RepeatedKFold,
-    ShuffleSplit,
-    TimeSeriesSplit,
-)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from stacks import stacked_classifier, stacked_regressor
@@ -238,9 +228,16 @@ def test_the_record_of_a_search_comes_back(tmp_path):
 
 GROUPS = np.arange(6) // 2
 SPLITTERS = [
-    *(KFold(3, shuffle=True, random_state=0), RepeatedKFold(n_splits=3, random_state=0)),
-    *(GroupKFold(3), LeavePOut(2), LeaveOneGroupOut(), LeavePGroupsOut(1)),
-    *(TimeSeriesSplit(2), PredefinedSplit(GROUPS), ShuffleSplit(2, random_state=0)),
+    *(
+        split.KFold(3, shuffle=True, random_state=0),
+        split.RepeatedKFold(n_splits=3, random_state=0),
+    ),
+    *(split.GroupKFold(3), split.LeavePOut(2), split.LeaveOneGroupOut(), split.LeavePGroupsOut(1)),
+    *(
+        split.TimeSeriesSplit(2),
+        split.PredefinedSplit(GROUPS),
+        split.ShuffleSplit(2, random_state=0),
+    ),
 ]
 
 
@@ -254,7 +251,7 @@ def test_splitters_of_scikit_learn_come_back(tmp_path, cv):
 
 def test_splits_and_windows_come_back(tmp_path):
     days = pd.Series(pd.date_range("2020", periods=len(X)))
-    several = [list(KFold(3).split(X)), GapKFold(3, 0.1, np.arange(len(X)) / 2)]
+    several = [list(split.KFold(3).split(X)), GapKFold(3, 0.1, np.arange(len(X)) / 2)]
     several += [GapKFold(3, timedelta(1), [day.date() for day in days])]
     several += [GapKFold(3, pd.Timedelta(days=1), of) for of in (days, days.dt.tz_localize("UTC"))]
     several += [GapKFold(3, 1, held(range(len(X)))) for held in (pd.Series, pl.Series, pa.array)]
