@@ -438,6 +438,7 @@ def save_unchecked(path, model, metadata=None):
 
 CONTRADICTIONS = {
     "weights of other rows": ("rows.weight", np.ones(3)),
+    "targets of other classes": ("rows.targets", np.ones((24, 2))),
     "an outcome of numbers": ("rows.outcome", Numbers()),
     "units of other rows": ("units", Units.rows(5)),
     "rows that are none": ("rows", 3),
