@@ -20,17 +20,33 @@ CONTENT = {
     "t.arff": b"@attribute a real\n@data\n" + b"1\n" * 99,
     "t.svm": b"1 1:1\n" * 99,
 }
+FRAME = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
+
+
+def refused_below(path, size):
+    assert read_table(path, max_bytes=size).X.shape[0]
+    with pytest.raises(TableError, match=rf"more than {size - 1:,} bytes, unpacked.*max_bytes"):
+        read_table(path, max_bytes=size - 1)
 
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", CONTENT)
-def test_a_file_with_more_bytes_than_allowed_is_refused(tmp_path, name, packed):
-    path = tmp_path / (f"{name}.gz" if packed else name)
-    path.write_bytes(gzip.compress(CONTENT[name]) if packed else CONTENT[name])
-    size = len(CONTENT[name])
-    assert read_table(path, max_bytes=size).X.shape[0]
-    with pytest.raises(TableError, match=rf"more than {size - 1} bytes, unpacked.*max_bytes"):
-        read_table(path, max_bytes=size - 1)
+def test_a_file_with_more_bytes_than_allowed_is_refused(write, name, packed):
+    content = CONTENT[name]
+    path = write(gzip.compress(content), f"{name}.gz") if packed else write(content, name)
+    refused_below(path, len(content))
+
+
+def test_what_is_packed_in_other_ways_counts_unpacked(write):
+    """A Parquet file as the table that it becomes."""
+    path = write(pd.DataFrame({"a": np.zeros(10**6)}), "t.parquet")
+    assert path.stat().st_size < 10**5
+    refused_below(path, 8 * 10**6)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", b"0" * 10**6)
+    for size, problem in ((10**6 - 1, "more than 999,999 bytes"), (10**6, "not a whole spread")):
+        with pytest.raises(TableError, match=problem):
+            read_table(path, format="spreadsheet", max_bytes=size)
 
 
 @pytest.mark.slow
@@ -51,6 +67,7 @@ def pipe(tmp_path):
 
     def write(content, name):
         path = tmp_path / f"pipe.{name}"
+        path.unlink(missing_ok=True)
         os.mkfifo(path)
         threading.Thread(target=path.write_bytes, args=(content,), daemon=True).start()
         return path
@@ -58,28 +75,12 @@ def pipe(tmp_path):
     return write
 
 
-def piped(suffix):
-    """Content of a file of a format."""
-    frame, content = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]}), io.BytesIO()
-    if suffix == "parquet":
-        frame.to_parquet(content)
-    elif suffix == "feather":
-        frame.to_feather(content)
-    elif suffix == "xlsx":
-        frame.to_excel(content, index=False)
-    else:
-        return CONTENT[f"t.{suffix}"]
-    return content.getvalue()
-
-
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "arff", "svm", "parquet", "feather", "xlsx"])
-def test_a_pipe_is_read_as_a_file_is(tmp_path, pipe, suffix):
-    content = piped(suffix)
-    (tmp_path / f"t.{suffix}").write_bytes(content)
-    expected = read_table(tmp_path / f"t.{suffix}").X
-    assert rows_of([read_table(pipe(content, suffix)).X]) == rows_of([expected])
-    (tmp_path / f"pipe.{suffix}").unlink()
-    reader = open_table(pipe(content, suffix))
+@pytest.mark.parametrize("name", [*CONTENT, "t.parquet", "t.feather", "t.xlsx"])
+def test_a_pipe_is_read_as_a_file_is(write, pipe, name):
+    path = write(CONTENT.get(name, FRAME), name)
+    content, expected = path.read_bytes(), read_table(path).X
+    assert rows_of([read_table(pipe(content, name)).X]) == rows_of([expected])
+    reader = open_table(pipe(content, name))
     for _ in range(2):
         parts = [table.X for table in reader.tables(50)]
         assert len(parts) == -(-expected.shape[0] // 50)
@@ -101,25 +102,6 @@ def test_standard_input_is_a_csv_file_unless_told(monkeypatch):
             assert read("-", format=format).X["a"].tolist() == ["01"]
 
 
-def test_a_parquet_file_counts_as_the_table_that_it_becomes(tmp_path):
-    path = tmp_path / "t.parquet"
-    pd.DataFrame({"a": np.zeros(10**6)}).to_parquet(path)
-    assert path.stat().st_size < 10**5
-    with pytest.raises(TableError, match="more than 7,999,999 bytes, unpacked"):
-        read_table(path, max_bytes=8 * 10**6 - 1)
-    assert read_table(path, max_bytes=8 * 10**6).X.shape == (10**6, 1)
-
-
-def test_a_zip_archive_counts_unpacked(tmp_path):
-    path = tmp_path / "t.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a", b"0" * 10**6)
-    with pytest.raises(TableError, match="more than 999,999 bytes, unpacked"):
-        read_table(path, format="spreadsheet", max_bytes=10**6 - 1)
-    with pytest.raises(TableError, match="is not a whole spreadsheet"):
-        read_table(path, format="spreadsheet", max_bytes=10**6)
-
-
 def test_names_that_no_file_can_have(tmp_path):
     for name in ("a\0b.csv", "a\0b.csv.gz", "a" * 300 + ".csv", "a" * 300 + ".npz"):
         with pytest.raises(TableError, match="cannot be read"):
@@ -129,7 +111,7 @@ def test_names_that_no_file_can_have(tmp_path):
     assert read_table(path).y is None
 
 
-def test_a_file_that_is_no_text_is_named(tmp_path):
+def test_a_file_that_is_no_text_is_named(write):
     for content, what in (
         (b"PK\3\4", "zip archive, such as a spreadsheet"),
         (b"\x1f\x8b\x08", r"compressed by gzip \(.gz\)"),
@@ -138,7 +120,5 @@ def test_a_file_that_is_no_text_is_named(tmp_path):
         (b"\xd0\xcf\x11\xe0", "old Office programs"),
     ):
         for suffix in (".csv", ".arff", ".svm"):
-            path = tmp_path / f"t{suffix}"
-            path.write_bytes(content + bytes(100))
             with pytest.raises(TableError, match=f"by its first bytes this is .*{what}.*suffix"):
-                read_table(path, None)
+                read_table(write(content + bytes(100), f"t{suffix}"))

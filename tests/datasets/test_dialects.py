@@ -20,16 +20,6 @@ def written(sep, encoding):
     return text.getvalue().encode(encoding)
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="t.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 @pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_what_is_written_is_read(write, sep, encoding):

@@ -1,7 +1,6 @@
-"""Every reader against data written by other libraries, and what all readers refuse."""
+"""Every reader against data written by other libraries."""
 
 import datetime
-import gzip
 import sys
 from importlib import import_module
 
@@ -9,29 +8,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from looms._optional import require
 from looms.datasets import TableError, open_table, read_table
 from looms.tables._cells import is_written
-
-
-@pytest.fixture
-def write(tmp_path, write_frame):
-    """Write content, a frame, or a table of pyarrow, in the format that the name tells."""
-
-    def write(content, name="t.csv"):
-        path = tmp_path / name
-        if isinstance(content, pa.Table):
-            parquet.write_table(content, path)
-        elif isinstance(content, pd.DataFrame):
-            write_frame(content, path)
-        else:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
 
 CELLS = ["", " ", "?", "NA", " 1 ", "007", "1,5", "1e400", "v1.0", "9007199254740993", "é\xa0"]
 
@@ -127,62 +107,6 @@ def test_notes_of_pandas_in_parquet_are_not_read(write):
 def test_rows_longer_than_a_block_of_arrow(write):
     long = "x" * 3_000_000
     assert read_table(write(f"a,b\n1,{long}\n2,{long}\n")).X.shape == (2, 2)
-
-
-NO_TEXT = pa.array([b"a", b"\xff"]).cast(pa.string(), safe=False)
-PACKED = gzip.compress(b"a,y\n" + b"1,2\n" * 1000)
-STORED = pa.BufferOutputStream()
-parquet.write_table(pa.table({"a": [1.5], "y": [1]}), STORED)
-STORED = STORED.getvalue().to_pybytes()
-REFUSED = {
-    "empty": ("", "the file is empty"),
-    "white space": (" \n\n", "the file is empty"),
-    "no rows": ("a,y\n", "no rows of data"),
-    "short row": ("a,y\n1,2\n3\n", "data row 2: Expected 2 columns, got 1"),
-    "long row": ("a,y\n1,2\n3,4,5\n", "data row 2: Expected 2 columns, got 3"),
-    "open mark": ('a,y\n1,2\n3,"4\n5,6\n', "line 3: the quotation mark before '4.* is not closed"),
-    "cut inside a number": ('a,y\n1,"10"\n2,"20', "line 3: .*'20' is not closed"),
-    "open, and an inner mark": ('a,y\n1,"x\n2,y""\n3,z\n', "line 2: .* not closed"),
-    "open, and closed rows later": ('y,a\n"3","4\n"5","6"\n', "line 2: .*before '4"),
-    "text after a quotation": ('a,y\n1,"x" y\n', "line 2: .* is not closed at the end of"),
-    "same name": ("a,b,a,y\n1,2,3,4\n", "more than one column is called 'a'"),
-    "no name": (",a,y\n0,1,2\n", "column 1 has no name"),
-    "a blank for a name": ("a, ,y\n1,2,3\n", "column 2 has no name"),
-    "only the target": ("y\n1\n", "no column besides the target 'y'"),
-    "gap in the target": ("a,y\n1,2\n3, NA\n4,\n", "missing in 2 of 3 rows, first in data row 2"),
-    "no target": ("age,Y,town\n1,2,3\n", r"'y' .* Did you mean 'Y'\? .* 'age', 'Y', 'town'\.$"),
-    "no names": ("5.1,3.5,1\n4.9,3.0,2\n", "first line must hold the names"),
-    "many columns": (
-        f"{','.join(f'c{j}' for j in range(300))}\n{','.join('1' * 300)}\n",
-        r"'c19' and 280 more\.$",
-    ),
-    "UTF-8": ("a,y\né,1\n".encode() + b"\xff,2\n", "line 3 is not text in utf-8, and other"),
-    "UTF-16 without a mark": ("a,y\n1,2\n".encode("utf-16-le"), "line 1 is not text in cp1252"),
-    "half of UTF-16": ("a,y\n1,2\n".encode("utf-16")[:-1], "line 2 is not text in utf-16"),
-    **{f"t{cut}.csv.gz": (PACKED[:cut], "cannot be unpacked") for cut in (5, -9)},
-    "text.csv.gz": ("a,y\n1,2\n", "cannot be unpacked"),
-    **{f"{k}.parquet": (STORED[:k], "not a whole Parquet file") for k in (3, 60, -3)},
-    "no text.parquet": (pa.table({"y": NO_TEXT}), "its columns are damaged"),
-    "parts.parquet": (pa.table({"y": [{"b": 1}]}), "'y' holds values of the type struct"),
-    "lists.parquet": (pa.table({"y": [[1], [2, 3]]}), "'y' holds values of the type list"),
-    "twice.parquet": (pa.table([[1], [2]], ["y", "y"]), "more than one column is called 'y'"),
-    "inf.parquet": (pa.table({"x": [1, 2], "y": [1, np.inf]}), "infinite in 1 of 2 rows, first in"),
-    "t.docx": ("a,y\n1,2\n", "suffix '.docx' is of no known format"),
-    "t.txt.gz": ("a,y\n1,2\n", "suffix '.txt' is of no known format"),
-    "table": ("a,y\n1,2\n", "no suffix"),
-    "t_train.labels": ("1\n", "labels without data"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refuses(write, case):
-    content, problem = REFUSED[case]
-    path = write(content, case if "." in case or case == "table" else "bad.csv")
-    with pytest.raises(TableError, match=problem) as caught:
-        read_table(path, "y")
-    assert str(caught.value) == f"{path}: {caught.value.problem}. {caught.value.advice}"
-    assert caught.value.path == path
-    assert caught.value.advice.endswith((".", ")."))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet"])

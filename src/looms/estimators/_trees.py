@@ -1,7 +1,9 @@
 """Boosted trees of scikit-learn, kept as arrays, which a model file may hold.
 
-`HistGradientBoostingClassifier` and `HistGradientBoostingRegressor` grow the trees. Their objects
-are of a dozen private types, so only the nodes stay.
+`HistGradientBoostingClassifier` and `HistGradientBoostingRegressor` grow the trees, of which only
+the nodes stay. As they are, a node of a hostile file that leads beyond its array ends the process;
+their files are 3 to 5 times as large, and take 20 to 75 times as long to load (40 to 150 ms). They
+predict 100,000 rows 2.4 to 4 times as fast, 1000 rows 1.1 to 2.4 times, and one row more slowly.
 """
 
 from __future__ import annotations

@@ -79,9 +79,8 @@ def save_model(
         File to write; an existing one is replaced.
     model : estimator
         Fitted model. It may contain estimators and kernels of looms; ``SimpleImputer``,
-        ``StandardScaler``, ``MaxAbsScaler`` and ``OneHotEncoder`` (of texts) of scikit-learn, and
-        its splitters; ``ColumnTransformer`` without ``n_jobs``; and pipelines of them without
-        ``memory``.
+        ``StandardScaler`` and ``MaxAbsScaler`` of scikit-learn, and its splitters;
+        ``ColumnTransformer`` without ``n_jobs``; and pipelines of them without ``memory``.
     metadata : mapping, optional
         Values that JSON can hold. ``looms_version`` is added. ``looms score`` needs ``target``, the
         name of the column to predict.
@@ -165,8 +164,9 @@ def load_model(
         Types to admit besides those of looms and of `looms.tables.TablePreprocessor`, at your
         own risk: the values that the file gives them are not checked. Functions that they hold are
         named, too, such as ``"numpy.log1p"``. Many estimators of
-        scikit-learn can be made to read beyond an array (``SVC``, trees), or to read a file of
-        the sender's choice (``CountVectorizer``), when they predict.
+        scikit-learn can be made to read or write beyond an array (``SVC``, trees,
+        ``OneHotEncoder``), or to read a file of the sender's choice (``CountVectorizer``), when
+        they predict.
     max_bytes : int, default=2**30
         Largest unpacked size of the file in bytes; its list of types counts sixteenfold.
 

@@ -17,7 +17,7 @@ from sklearn import model_selection
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
 from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
@@ -48,10 +48,11 @@ _ROOMS = re.compile(
     r"looms\.(calibration|criteria|estimators|fitted|folds|held_out|kernels|lssvm|nonconformity"
     r"|optimize|scores|selection|svm|tables|threshold|units)\b"
 )
+#: Whatever numbers a file gives them, they stay within arrays, as OneHotEncoder, for one, does not.
 #: A ColumnTransformer makes a FunctionTransformer of "passthrough".
 _TRANSFORMERS = (
-    *(ColumnTransformer, FunctionTransformer, MaxAbsScaler, MissingIndicator, OneHotEncoder),
-    *(Pipeline, SimpleImputer, StandardScaler),
+    *(ColumnTransformer, FunctionTransformer, MaxAbsScaler, MissingIndicator, Pipeline),
+    *(SimpleImputer, StandardScaler),
 )
 _PLAIN = (np.number, np.str_, np.datetime64, np.timedelta64)
 
