@@ -48,13 +48,6 @@ def test_table_4_from_table_3(name, tolerance):
         assert alike.min() - 0.002 < value < alike.max() + 0.002
 
 
-@pytest.mark.parametrize("name", ["ada", "gina", "hiva", "nova", "sylva"])
-def test_without_the_unreadable_rates(name):
-    printed = paper_table("c06_table4").set_index("factor")[name]
-    ours = factor_weights(PLAN, paper_table("c06_table3")[name])
-    assert max(abs(ours[factor] - printed[factor]) for factor in FACTORS) < 0.05
-
-
 def test_shortest_least_squares_solution():
     rng = np.random.default_rng(0)
     errors = rng.normal(size=len(PLAN))
