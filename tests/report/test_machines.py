@@ -47,7 +47,6 @@ MACHINES = {
     "svm": (lambda: svm(resolution=2.0), SIGNAL > 0),
     "three classes": (lambda: svm("linear"), np.digitize(SIGNAL, [-0.5, 0.5])),
     "nested svm": (lambda: svm("linear"), SIGNAL > 0),
-    "svm without probabilities": (lambda: svm("linear", "hinge", calibration=None), SIGNAL > 0),
     "log": (lambda: on_numbers(["linear"], target="log"), np.exp(SIGNAL)),
     "of several": (lambda: on_numbers(["rbf"]), np.exp(SIGNAL)),
     "stack of a log": (lambda: on_numbers(["linear", "rbf"], target="log"), np.exp(SIGNAL)),
@@ -106,13 +105,12 @@ def test_what_was_chosen(fitted):
 
 @pytest.mark.slow
 def test_page_and_card(fitted):
-    page, facts = render(Facts(fitted)), summary(fitted)
-    assert facts["chosen"]["reason"] in page
-    assert ("support vectors" in page) == (facts["chosen"]["n_support"] is not None)
-    assert ("Transforms of the target" in page) == (len(facts["chosen"]["transforms"]) > 1)
-    assert ("<h2>Features</h2>" in page) == (facts["features"] is not None)
+    page, chosen = render(Facts(fitted)), summary(fitted)["chosen"]
+    assert chosen["reason"] in page
+    assert ("support vectors" in page) == (chosen["n_support"] is not None)
+    assert ("Transforms of the target" in page) == (len(chosen["transforms"]) > 1)
     pytest.importorskip("skops")
-    assert facts["chosen"]["kernel"] in card(fitted).render()
+    assert chosen["kernel"] in card(fitted).render()
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from stacks import stacked_classifier
 
-import looms
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.report import summary, summary_schema
@@ -34,22 +33,11 @@ FITS = {
         {},
     ),
     "weights of zero": (KernelClassifier(mu=1e-3), X, TWO, {"sample_weight": np.arange(75) % 3}),
-    "grid, nested": (
-        stacked_classifier(
-            [KernelClassifier(k, search=Search(method="grid")) for k in ["linear", "rbf"]],
-            combine="best",
-        ),
-        X,
-        TWO,
-        {},
-    ),
     "stack": (stacked_classifier(["linear", "rbf"]), X, TWO, {}),
     "a scale for each feature": (KernelRegressor("ard", search=Search(max_iter=2)), Z, NUMBERS, {}),
     "groups": (KernelRegressor("linear"), Z, NUMBERS, {"groups": GROUPS}),
-    "folds": (KernelRegressor("linear", cv=5), Z, NUMBERS, {}),
     "several targets": (KernelRegressor(mu=1e-3), Z, np.stack([NUMBERS, Z[:, 0]], 1), {}),
     "kernel matrix": (KernelRegressor("precomputed", mu=1e-3), Z @ Z.T, NUMBERS, {}),
-    "landmarks": (KernelRegressor("rbf", n_landmarks=20), Z, NUMBERS, {}),
     "rows in blocks": (KernelRegressor("rbf", n_landmarks=20), ArrayBlocks(Z), NUMBERS, {}),
     "pipeline": (SCALED, Z, NUMBERS, {}),
 }
@@ -67,12 +55,6 @@ def test_a_summary_is_as_the_schema_says(kind):
     machine, X, y, options = FITS[kind]
     values = summary(machine.fit(X, y, **options))
     assert faults(json.loads(json.dumps(values, allow_nan=False))) == []
-
-
-@pytest.mark.slow
-def test_an_assessment_is_as_the_schema_says():
-    assessment = looms.assess(SCALED, Z, NUMBERS, n_splits=3, random_state=0)
-    assert faults(summary(SCALED.fit(Z, NUMBERS), assessment=assessment)) == []
 
 
 @pytest.mark.slow
