@@ -12,7 +12,12 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    RidgeClassifier,
+)
 from sklearn.model_selection import (
     GridSearchCV,
     LeaveOneOut,
@@ -87,12 +92,10 @@ def by_refits(machine, X, y):
 
 MACHINES = {
     "svc": (SVC(C=3.0, gamma=0.4, tol=1e-9), 2),
-    "svc_linear": (SVC(kernel="linear", C=0.3, tol=1e-9), 2),
     "svc_three": (SVC(C=3.0, gamma=0.4, tol=1e-9, decision_function_shape="ovo"), 3),
     "logistic": (LogisticRegression(), 2),
     "logistic_four": (LogisticRegression(), 4),
     "decision_values_only": (LinearSVC(C=0.1), 2),
-    "pipeline_without_steps": (make_pipeline(LogisticRegression()), 2),
 }
 
 
@@ -128,22 +131,6 @@ def test_least_squares_class_weights():
     assert np.abs(found.values - plain.values).max() > 0.1
 
 
-@pytest.mark.slow
-def test_several_classes_of_least_squares_machines():
-    X, y = sample(k=3)
-    machine = KernelClassifier("linear", mu=0.01)
-    outputs = machine.fit(X, y).loo_.outputs - machine.threshold_
-    fits = left_out_fits(machine, X, y, groups=np.arange(len(y)) // 2)
-    predicted = excess_error(machine, X, y).fits.predicted_without
-    np.testing.assert_array_equal(predicted, machine.classes_[outputs.argmax(axis=1)])
-    log_p = np.log(machine.predict_proba(X))[
-        np.arange(len(y)), np.unique(y, return_inverse=True)[1]
-    ]
-    np.testing.assert_allclose(deviance(machine, X, y).contributions, -2 * log_p)
-    without = machine.fit(X[2:], y[2:]).predict_proba(X[:2])
-    np.testing.assert_allclose(np.exp(fits.likelihood.held_out[:2]), without)
-
-
 def test_a_tuned_machine_keeps_its_choice():
     X, y = sample()
     tuned = KernelClassifier(threshold="balanced").fit(X, y)
@@ -174,8 +161,7 @@ def test_hyper_parameters_are_held():
     assert auto != deviance(SVC(), X, y).cv_score
 
 
-@pytest.mark.parametrize("inner", [False, True], ids=["last step", "of a pipeline"])
-@pytest.mark.parametrize("fitted", [False, True], ids=["not fitted", "fitted"])
+@pytest.mark.parametrize(("fitted", "inner"), [(False, True), (True, False)])
 def test_a_search_at_the_end_of_a_pipeline_is_held(fitted, inner, monkeypatch):
     X, y = sample()
     machine = make_pipeline(PCA(2), SVC()) if inner else SVC()
@@ -240,32 +226,21 @@ def test_kernel_matrices():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("machine", "k"),
-    [(KernelClassifier(mu=0.01), 2), (LogisticRegression(), 3)],
+    [(KernelClassifier("linear", mu=0.01), 3), (LogisticRegression(), 2)],
     ids=["closed form", "refits"],
 )
 def test_statistics_of_given_fits_are_those_of_the_estimator(machine, k):
-    X, y = sample(k=k)
+    X, y = sample(n=24, k=k)
     fits = left_out_fits(machine, X, y)
     for statistic in (deviance, excess_error, influence):
         assert statistic(fits).table.equals(statistic(machine, X, y).table)
-    assert influence(fits, alpha=0.2).table.equals(influence(machine, X, y, alpha=0.2).table)
-    assert repr(fits) == "LeftOutFits(n_samples=40, preprocessing='none')"
-
-
-@pytest.mark.slow
-def test_given_fits_take_no_samples_and_need_a_likelihood():
-    X, y = sample()
+    for given in ((fits, X, y), (machine, X)):
+        with pytest.raises(TypeError, match=r"give nothing else|y is missing"):
+            deviance(*given)
     fits = left_out_fits(Perceptron(), X, y, likelihood=False)
     assert excess_error(fits).table.equals(excess_error(Perceptron(), X, y).table)
-    for statistic in (deviance, influence):
-        with pytest.raises(ValueError, match="no likelihood: make them with likelihood=True"):
-            statistic(fits)
-        with pytest.raises(TypeError, match="give nothing else"):
-            statistic(fits, X, y)
-        with pytest.raises(TypeError, match="give nothing else"):
-            statistic(fits, n_jobs=2)
-        with pytest.raises(TypeError, match="X or y is missing"):
-            statistic(SVC(), X)
+    with pytest.raises(ValueError, match="likelihood=True"):
+        deviance(fits)
 
 
 def test_gamma_of_a_fitted_machine_is_held_on_other_samples():
@@ -307,53 +282,37 @@ def test_warnings_are_given_once_with_their_number():
     assert len(said) < 5
 
 
-@pytest.mark.parametrize("statistic", [deviance, influence, excess_error])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y: (X, np.full(len(y), "ant")), "one class only"),
-        (lambda X, y: (X, np.array(["bee", *["ant"] * (len(y) - 1)])), "'bee' has one member"),
-        (lambda X, y: (np.where(X[3, 1] == X, np.nan, X), y), "contains NaN"),
-        (lambda X, y: (np.where(X[3, 1] == X, np.inf, X), y), "infinity"),
-        (lambda X, y: (X, np.where(np.arange(len(y)) == 2, np.nan, 1.0)), "y has no value in 1 of"),
-        (lambda X, y: (X[1:], y), "inconsistent numbers of samples"),
-        (lambda X, y: (X, X[:, 0]), "Unknown label type"),
+        (lambda X, y: (X, np.full(len(y), "ant")), "one class"),
+        (lambda X, y: (X, np.array(["bee", *["ant"] * (len(y) - 1)])), "'bee'"),
+        (lambda X, y: (np.where(X[3, 1] == X, np.nan, X), y), "NaN"),
+        (lambda X, y: (X, np.where(np.arange(len(y)) == 2, np.nan, 1.0)), "no value in 1 of"),
+        (lambda X, y: (X[1:], y), "numbers of samples"),
+        (lambda X, y: (X, X[:, 0]), "label type"),
     ],
 )
-def test_bad_samples(statistic, change, message):
+def test_bad_samples(change, message):
     with pytest.raises(ValueError, match=message):
-        statistic(SVC(), *change(*sample()))
+        left_out_fits(SVC(), *change(*sample()))
 
 
 @pytest.mark.slow
 def test_bad_estimators():
-    from sklearn.linear_model import LinearRegression, RidgeClassifier
-    from sklearn.neighbors import NearestCentroid
-
     X, y = sample()
-    with pytest.raises(ValueError, match="LinearRegression is not a classifier"):
-        excess_error(LinearRegression(), X, y)
-    with pytest.raises(ValueError, match=r"2.* classes|two classes"):
-        deviance(RidgeClassifier(), *sample(k=3))
-    with pytest.raises(ValueError, match="The model has no predict_proba"):
-        deviance(KernelClassifier(mu=0.1, calibration=None), *sample(k=3))
-    with pytest.raises(ValueError, match="Unknown preprocessing"):
-        deviance(SVC(), X, y, preprocessing="never")
-    with pytest.raises(ValueError, match="refit=True"):
-        deviance(GridSearchCV(SVC(), {"C": [1, 2]}, refit=False), X, y)
-
-    class Centroid(NearestCentroid):
-        predict_proba = decision_function = property()
-
-    with pytest.raises(ValueError, match="neither decision_function nor predict_proba"):
-        influence(Centroid(), X, y)
+    for statistic, machine, k, message in (
+        (excess_error, LinearRegression(), 2, "LinearRegression"),
+        (deviance, RidgeClassifier(), 3, "classes"),
+        (deviance, KernelClassifier(mu=0.1, calibration=None), 3, "predict_proba"),
+        (deviance, GridSearchCV(SVC(), {"C": [1, 2]}, refit=False), 2, "refit=True"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            statistic(machine, *sample(k=k))
+    for options in ({"preprocessing": "never"}, {"alpha": 1.0}, {"alpha": np.nan}):
+        with pytest.raises(ValueError, match=r"preprocessing|alpha"):
+            influence(SVC(), X, y, **options)
     assert 0 < excess_error(Perceptron(), *sample(k=3)).leave_one_out < 1
-
-
-@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, np.nan, "0.05"])
-def test_bad_levels(alpha):
-    with pytest.raises(ValueError, match="alpha must be a number between 0 and 1"):
-        influence(SVC(), *sample(), alpha=alpha)
 
 
 @pytest.mark.slow
@@ -380,12 +339,10 @@ def test_machines_that_cannot_be_solved_exactly_are_refitted(method, monkeypatch
         raise NotConvergedError(0.1, 0.2)
 
     monkeypatch.setattr(DualSolution if method == "leave_one_out" else SVCProblem, method, fails)
-    with pytest.warns(RuntimeWarning, match="gap is 0.2.* Refits by LIBSVM take its place"):
-        found = deviance(machine, X, y)
-    np.testing.assert_allclose(found.cv_score, expected[0].cv_score, rtol=1e-4)
-    with pytest.warns(RuntimeWarning, match="did not converge"):
-        errors = excess_error(machine, X, y)
-    assert errors.table.equals(expected[1].table)
+    with pytest.warns(RuntimeWarning, match="0.2"):
+        found = deviance(machine, X, y), excess_error(machine, X, y)
+    np.testing.assert_allclose(found[0].cv_score, expected[0].cv_score, rtol=1e-4)
+    assert found[1].table.equals(expected[1].table)
 
 
 WARD = np.repeat([f"ward {k}" for k in (3, 1, 2, 0, 4, 5, 6, 7)], 5)
@@ -438,7 +395,7 @@ def test_the_only_group_of_a_class_is_not_left_out():
 @pytest.mark.slow
 def test_a_machine_of_the_squared_hinge_keeps_its_loss_and_its_choice(classes):
     X, y = load_iris(return_X_y=True)
-    X, y = X[np.isin(y, classes)][::7, 2:], y[np.isin(y, classes)][::7]
+    X, y = X[np.isin(y, classes)][::9, 2:], y[np.isin(y, classes)][::9]
     options = {"kernel": RBF(0.7), "loss": "squared_hinge"}
     machine = KernelClassifier(mu=1 / (2 * len(y)), **options).fit(X, y)
     fits = left_out_fits(machine, X, y)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.signal import lfilter
 from scipy.stats import kstest
-from sklearn.model_selection import KFold, LeaveOneOut
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -111,8 +111,8 @@ def test_partitions_keep_what_rows_are_alike_in():
         assert (np.diff(tenths[alike == k]) >= 0).all()
 
 
-@pytest.mark.parametrize("n", [20, 41, 60, 77, 105, 200])
-@pytest.mark.parametrize("decimals", [8, 1, 0])
+@pytest.mark.parametrize("n", [20, 41, 105])
+@pytest.mark.parametrize("decimals", [8, 0])
 def test_a_table_sorted_by_numbers_is_exchanged_among_equal_ones_only(n, decimals):
     up = np.sort(np.round(np.random.default_rng(n).normal(size=n), decimals))
     blocks = _blocks(np.zeros(n, dtype=int))
@@ -134,7 +134,7 @@ def test_the_p_value_of_rows_in_no_order_is_uniform(monkeypatch):
     monkeypatch.setattr(_row_order, "N_RANDOM", 39)
     y = NUMBERS > 0.5
     p = []
-    for seed in range(80):
+    for seed in range(60):
         some = np.random.default_rng(seed).permutation(N)
         p.append(row_order(KernelClassifier(mu=0.02).fit(X[some], y[some])).p_value)
     assert kstest(p, "uniform").pvalue > 0.05
@@ -151,11 +151,10 @@ def draw(seed, n, classes):
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [True, False])
 def test_a_table_sorted_by_its_target_is_in_no_order(classes, monkeypatch):
-    if not classes:  # no partition is another
-        monkeypatch.setattr(_row_order, "N_RANDOM", 39)
+    monkeypatch.setattr(_row_order, "N_RANDOM", 39)
     p = []
     for seed in range(30):
-        X, y = draw(seed, 70, classes)
+        X, y = draw(seed, 50, classes)
         order = np.argsort(y, kind="stable")[:: 1 if seed % 2 else -1]
         machine = KernelClassifier(mu=0.01) if classes else KernelRegressor(mu=0.01)
         p.append(row_order(machine.fit(X[order], y[order])).p_value)
@@ -176,14 +175,9 @@ def track(n, seed=0):
     "machine",
     [
         KernelClassifier("rbf", mu=1e-3),
-        KernelRegressor("rbf", mu=1e-3),
         KernelClassifier("rbf", n_landmarks=60),
-        stacked_classifier(
-            [KernelClassifier(k, search=Search(max_iter=5)) for k in ["matern12", "rbf"]]
-        ),
         make_pipeline(StandardScaler(), KernelRegressor("rbf")),
         KernelClassifier("rbf", cv="2x5"),
-        KernelClassifier("rbf", cv=LeaveOneOut()),
     ],
 )
 def test_rows_along_a_track_are_in_an_order(machine):
@@ -195,16 +189,6 @@ def test_rows_along_a_track_are_in_an_order(machine):
     assert "p_value=0.0" in repr(order)
     some = np.random.default_rng(1).permutation(len(y))
     assert row_order(machine.fit(X[some], y[some])).p_value > 0.01
-
-
-@pytest.mark.slow
-def test_a_table_sorted_by_class_along_a_track_is_in_an_order():
-    X, y = track(200, 3)
-    order = np.argsort(y > 0, kind="stable")
-    result = row_order(KernelClassifier("rbf", mu=1e-3).fit(X[order], y[order] > 0))
-    assert result.p_value <= 0.01
-    for k in range(10):  # a tenth of each class, for whole classes would be missed
-        assert 0.2 < np.mean(y[order][result.folds == k] > 0) < 0.8
 
 
 @pytest.mark.slow
