@@ -625,7 +625,7 @@ def test_few_groups_are_named_as_the_cause(Estimator, n_groups):
     [
         stacked_classifier(["linear", "rbf"]),
         KernelClassifier(n_landmarks=60),
-        KernelClassifier(loss="hinge"),
+        KernelClassifier(loss="hinge", search=Search(resolution=4.0)),
     ],
     ids=["stack", "landmarks", "hinge"],
 )

@@ -128,16 +128,28 @@ def test_few_near_repeats_are_found_among_few_rows(k):
     assert titles(X, y, groups=unit) == {}
 
 
-def test_what_cannot_be_looked_for_is_said():
+def test_what_cannot_be_looked_for_is_said(monkeypatch):
     few = looms.check(FRAME[:20], "ill")
     assert str(few).splitlines()[-2:] == few["not_searched"]
-    assert ["30 rows" in few["not_searched"][0], "40 rows" in few["not_searched"][1]] == [True] * 2
-    assert looms.check(pd.concat([FRAME, table(1)]), "ill")["not_searched"] == []
-    rng = np.random.default_rng(0)
-    many = looms.check(pd.DataFrame(rng.normal(size=(3200, 2))), rng.normal(size=3200))
-    assert "3000 rows" in many["not_searched"][0]
+    assert "30 rows" in few["not_searched"][0]
+    assert "40 rows" in few["not_searched"][1]
+    twice = pd.concat([FRAME, table(1)])
+    assert looms.check(twice, "ill")["not_searched"] == []
+    monkeypatch.setattr("looms.report.check.MOST", 200)
+    assert "200 rows" in looms.check(twice, "ill")["not_searched"][0]
     failed = looms.check(FRAME, "ill", groups=FRAME["ill"])
     assert any("order" in each for each in failed["not_searched"])
+
+
+def test_duplicates_of_a_large_table_are_compared_in_whole_sets(monkeypatch):
+    monkeypatch.setattr("looms.report.check.MOST", 200)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 3)).repeat(2, axis=0)
+    order, y = rng.permutation(400), rng.integers(0, 2, 200).repeat(2)
+    text = titles(pd.DataFrame(rows[order], columns=list("abc")), y[order])["Duplicates"]
+    alone, together = re.search(r"200 of the rows, is (\S+) %, and (\S+) % when", text).groups()
+    assert float(alone) > 90
+    assert float(together) < 60
 
 
 def test_duplicates_with_another_target_are_counted():
@@ -168,20 +180,20 @@ def test_a_telling_category_may_have_gaps():
 
 def card(rng):
     """Applicants, and spending that only those who got a card have, most of them."""
-    accepted = np.repeat([True, False], [1023, 296])
-    spending = np.where(accepted & (np.arange(1319) >= 21), rng.lognormal(5, 1, 1319), 0.0)
-    return pd.DataFrame({"spending": spending, "age": rng.integers(18, 80, 1319)}), accepted
+    accepted = np.repeat([True, False], [511, 148])
+    spending = np.where(accepted & (np.arange(659) >= 10), rng.lognormal(5, 1, 659), 0.0)
+    return pd.DataFrame({"spending": spending, "age": rng.integers(18, 80, 659)}), accepted
 
 
 def crash(rng):
     """Persons in crashes, and an injury that names most of the dead, with codes above that."""
-    dead = np.arange(2000) < 90
+    dead = np.arange(800) < 36
     injury = np.where(
-        dead, 4, rng.choice([0, 1, 2, 3, 5, 6], 2000, p=[0.3, 0.2, 0.2, 0.27, 0.02, 0.01])
+        dead, 4, rng.choice([0, 1, 2, 3, 5, 6], 800, p=[0.3, 0.2, 0.2, 0.27, 0.02, 0.01])
     )
-    injury = np.where(np.arange(2000) < 5, 3, injury).astype(float)
-    injury[rng.random(2000) < 0.01] = np.nan
-    return pd.DataFrame({"injury": injury, "age": rng.integers(18, 80, 2000)}), dead
+    injury = np.where(np.arange(800) < 2, 3, injury).astype(float)
+    injury[rng.random(800) < 0.01] = np.nan
+    return pd.DataFrame({"injury": injury, "age": rng.integers(18, 80, 800)}), dead
 
 
 @pytest.mark.parametrize("table", [card, crash])
