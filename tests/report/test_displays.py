@@ -92,24 +92,6 @@ def test_columns_of_a_spectrum_are_drawn_along_their_numbers():
     assert (low < 0, high < 390) == (True, True)
 
 
-@pytest.mark.slow
-def test_names_of_candidates_and_their_loss_are_whole():
-    kernels = ["ranked_laplacian", "weighted_matern12"]
-    display = CandidatesDisplay(
-        names=[f"{kernel}, squared error" for kernel in kernels],
-        loss=np.array([0.2, 0.3]),
-        loss_name="10-fold cross-validation by windows of time balanced error rate",
-        chosen=0,
-    )
-    shown = display.plot()
-    shown.figure_.set_size_inches(4.6, 1.4)
-    shown.figure_.canvas.draw()
-    assert [label.get_text() for label in shown.ax_.get_yticklabels()] == kernels
-    label = shown.ax_.xaxis.label.get_window_extent()
-    assert label.x0 >= 0
-    assert label.x1 <= shown.figure_.bbox.x1
-
-
 def test_optimism(binary):
     assessment = binary[3]
     shown = OptimismDisplay.from_assessment(assessment)
@@ -223,15 +205,6 @@ def test_one_against_rest(several):
         assert shown.areas[str(label)] == pytest.approx(area)
 
 
-@pytest.mark.slow
-def test_many_classes_are_cut():
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(14), [3] * 4 + [5] * 10)
-    model = KernelClassifier(mu=1e-3).fit(rng.normal(size=(len(y), 2)) + y[:, None], y)
-    assert list(RocDisplay.from_estimator(model).areas) == [str(k) for k in range(4, 14)]
-    assert len(ReliabilityDisplay.from_estimator(model).curves) == 10
-
-
 def test_reliability_is_of_calibrators_that_did_not_see_the_sample(by_loo):
     model = by_loo
     shown = ReliabilityDisplay.from_estimator(model, calibration="isotonic", n_bins=4)
@@ -277,22 +250,6 @@ def test_case_deletion_kinds(regression):
     for options in ({"kind": "fame"}, {"names": ["a", "b"]}):
         with pytest.raises(ValueError, match=r"rms_change|2 names"):
             CaseDeletionDisplay.compute(model, **options)
-
-
-@pytest.mark.slow
-def test_groups_are_drawn_by_their_labels():
-    rng = np.random.default_rng(0)
-    X, patient = rng.normal(size=(60, 3)), np.repeat([f"patient {k}" for k in range(12)], 5)
-    model = KernelClassifier("linear").fit(X, X[:, 0] > 0, groups=patient)
-    shown = CaseDeletionDisplay.from_estimator(model, groups=patient)
-    found = case_deletion(model, groups=patient)
-    np.testing.assert_array_equal(shown.value, found.rms_change)
-    assert found.most_influential(1).index[0] in [text.get_text() for text in shown.ax_.texts]
-    assert shown.ax_.get_xlabel() == "group"
-    assert len(CaseDeletionDisplay.compute(model).value) == 12
-    assert len(CaseDeletionDisplay.compute(model, kind="leverage").value) == 60
-    with pytest.raises(ValueError, match="12 groups"):
-        CaseDeletionDisplay.compute(model, names=patient)
 
 
 def test_relevance_does_not_depend_on_units(regression):

@@ -131,12 +131,10 @@ class Unnamed(Doubled):
 @pytest.mark.parametrize(
     ("steps", "names", "named"),
     [
-        ([], ["x0", "x1", "x2"], True),
         ([StandardScaler()], ["x0", "x1", "x2"], True),
         ([StandardScaler(), PCA(2)], ["pca0", "pca1"], True),
         ([FunctionTransformer(np.fabs)], ["feature 1", "feature 2", "feature 3"], False),
         ([SelectKBest(k=2)], ["x1", "x2"], True),
-        ([Doubled()], [f"feature {k + 1}" for k in range(5)], False),
         ([StandardScaler(), Misnamed()], [f"feature {k + 1}" for k in range(5)], False),
         ([Unnamed()], [f"feature {k + 1}" for k in range(5)], False),
     ],

@@ -150,8 +150,14 @@ def test_samples_are_named_by_the_index(binary):
     surprise = np.maximum(1 - loo.y * loo.outputs, 0)
     assert rows[0]["name"] == f"patient {surprise.argmax()}"
     assert rows[0]["target"] == y.iloc[surprise.argmax()]
-    most = case_deletion(model).rms_change.argmax()
-    assert f"patient {most}" in [row["name"] for row in rows]
+    found = case_deletion(model, names=X)
+    assert f"patient {found.rms_change.argmax()}" in [row["name"] for row in rows]
+    assert model[-1].threshold_ != 0
+    for row in rows:
+        of_deletion = found.table.loc[row["name"]]
+        assert row["predicted"] == of_deletion["predicted"]
+        assert row["margin"] == pytest.approx(of_deletion["margin"])
+        assert row["surprise"] == pytest.approx(of_deletion["surprise"])
     numbered = summary(model, X=X.to_numpy())["samples"]["rows"]
     assert numbered[0]["name"] == str(surprise.argmax())
 
@@ -272,17 +278,6 @@ def test_every_index_names_samples(several):
         assert found["rows"][0]["name"] == str(index[size.argmax()])
         assert "row of the file" in found["named_by"]
     assert "numbered from 0" in summary(model)["samples"]["named_by"]
-
-
-def test_the_margin_is_that_of_case_deletion(binary):
-    model, X, *_ = binary
-    assert model[-1].threshold_ != 0
-    table = case_deletion(model, names=X).table
-    for row in summary(model, X=X)["samples"]["rows"]:
-        of_deletion = table.loc[row["name"]]
-        assert row["predicted"] == of_deletion["predicted"]
-        assert row["margin"] == pytest.approx(of_deletion["margin"])
-        assert row["surprise"] == pytest.approx(of_deletion["surprise"])
 
 
 @pytest.mark.slow
