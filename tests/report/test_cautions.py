@@ -27,7 +27,6 @@ from looms.diagnostics import _row_order, row_order
 from looms.duplicates import duplicate_groups
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
-from looms.report._near_rows import scores_without_near
 from looms.report.model import model_of
 from looms.report.scores import gain_over_shares
 from looms.report.text import score
@@ -634,16 +633,6 @@ def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
     assert "p = 0.005" in text
     assert text in [each["text"] for each in cautions(model)]
     assert len(calls) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "d"), [(50, 1), (50, 20), (200, 2), (200, 5), (1000, 2)])
-def test_samples_drawn_one_by_one_are_no_clusters(n, d):
-    for seed in range(1 if n == 1000 else 2):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(n, d))
-        y = X[:, 0] + 0.5 * rng.normal(size=n) > 0
-        assert scores_without_near(quietly(KernelClassifier(), X, y).fitted_) is None
 
 
 @pytest.mark.parametrize(("by", "told"), [(1.0, True), (2.0, False)])

@@ -64,17 +64,6 @@ def test_drawing(which, display, request):
     assert ax.has_data()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("display", OF_CLASSES)
-def test_the_legend_of_several_curves_is_beside_them(several, display):
-    shown = display.from_estimator(several[0])
-    shown.figure_.canvas.draw()
-    legend, curves = shown.ax_.get_legend().get_window_extent(), shown.ax_.bbox
-    assert curves.x1 <= legend.x0
-    assert legend.x1 <= shown.figure_.bbox.x1
-    assert shown.ax_.yaxis.label.get_window_extent().x0 >= 0
-
-
 def test_columns_of_a_spectrum_are_drawn_along_their_numbers():
     numbers = np.random.default_rng(0).permutation(30) + 400.5
     display = ImportanceDisplay(
@@ -164,25 +153,6 @@ def test_of_the_other_task(several, regression):
             RelevanceDisplay.from_estimator(model)
 
 
-def test_roc_at_the_threshold(by_loo, binary):
-    model, y = by_loo, binary[2]
-    loo, threshold = model[-1].loo_, model[-1].threshold_
-    assert threshold != 0
-    positive = y.to_numpy() == model.classes_[1]
-    shown = RocDisplay.from_estimator(model)
-    above = loo.outputs > threshold
-    assert shown.chosen == pytest.approx((above[~positive].mean(), above[positive].mean()))
-    label = str(model.classes_[1])
-    assert shown.areas == {label: pytest.approx(roc_auc_score(positive, loo.outputs))}
-    recall, precision = PrecisionRecallDisplay.from_estimator(model).chosen
-    assert recall == pytest.approx(above[positive].mean())
-    assert precision == pytest.approx(positive[above].mean())
-    # The point lies on the curve.
-    (x, y), marked = (line.get_data() for line in shown.ax_.lines[1:])
-    assert tuple(np.ravel(marked)) == shown.chosen
-    assert np.interp(shown.chosen[0] + 1e-9, x, y) == pytest.approx(shown.chosen[1], abs=0.02)
-
-
 def test_curves_are_of_the_positive_class(binary):
     _, X, y, _ = binary
     model = KernelClassifier(mu=0.1, threshold="balanced", pos_label="benign").fit(X, y)
@@ -214,14 +184,6 @@ def test_reliability_is_of_calibrators_that_did_not_see_the_sample(by_loo):
     assert len(curve.probability) <= 4
     other = ReliabilityDisplay.from_estimator(model, calibration="sigmoid", n_bins=4)
     assert not np.allclose(next(iter(other.curves.values())).probability, curve.probability)
-
-
-@pytest.mark.parametrize("coverage", [0.5, 0.9])
-def test_interval_holds_its_share(regression, coverage):
-    shown = ResidualsDisplay.from_estimator(regression[0], confidence_level=coverage)
-    low, high = shown.interval.T
-    inside = ((low <= shown.target) & (shown.target <= high)).mean()
-    assert coverage <= inside < coverage + 2 / len(low)
 
 
 def test_residuals_of_several_targets(regression):
@@ -290,19 +252,12 @@ def test_spread_out_keeps_the_largest(n):
 
 @pytest.mark.slow
 def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
-    model = several[0]
-    exact = ReliabilityDisplay.from_estimator(model)
+    model, shown = several[0], []
     n, k = model.loo_.y.shape
-    monkeypatch.setitem(classes._MOST_LEFT_OUT, "sigmoid", n * n * k)
-    np.testing.assert_array_equal(
-        ReliabilityDisplay.from_estimator(model).curves["1"].probability,
-        exact.curves["1"].probability,
-    )
-    monkeypatch.setitem(classes._MOST_LEFT_OUT, "sigmoid", n * n * k - 1)
-    (_, other, _) = ReliabilityDisplay.from_estimator(model).curves.values()
-    assert len(other.probability) != len(exact.curves["1"].probability) or not np.array_equal(
-        other.probability, exact.curves["1"].probability
-    )
+    for most in (n * n * k, n * n * k - 1):
+        monkeypatch.setitem(classes._MOST_LEFT_OUT, "sigmoid", most)
+        shown.append(ReliabilityDisplay.compute(model).curves["1"].probability)
+    assert not np.array_equal(*shown)
 
 
 @pytest.mark.filterwarnings("ignore")

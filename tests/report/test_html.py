@@ -145,18 +145,6 @@ def test_the_number_of_cautions_is_of_those_listed(pages, which):
 
 
 @pytest.mark.slow
-def test_one_number_of_evaluations_in_a_page(monkeypatch):
-    monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 20)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(320, 2))
-    model = KernelRegressor().fit(X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320))
-    tuning = model.selection_
-    assert (len(tuning.stages), tuning.n_measured) == (2, 2)
-    shown = re.findall(r"(\d+) evaluations", render(Facts(model)))
-    assert set(shown) == {str(tuning.n_evaluations)}
-
-
-@pytest.mark.slow
 def test_file_is_written_whole(several, tmp_path):
     path = tmp_path / "page.html"
     path.write_text("before")

@@ -17,6 +17,7 @@ from looms.report import (
     SearchPathDisplay,
     cautions,
     summary,
+    summary_schema,
 )
 from looms.report.facts import Facts
 from looms.report.page import render
@@ -58,6 +59,7 @@ def test_with_training_rows_each_is_left_out(with_rows):
 @pytest.mark.slow
 def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_rows):
     model, report, page = without_rows
+    pytest.importorskip("jsonschema").validate(report, summary_schema())
     rows = report["features"]["rows"]
     assert [row["importance"] for row in rows] == [None] * 3
     assert sum(row["relevance"] for row in rows) == pytest.approx(1.0)

@@ -17,14 +17,16 @@ from stacks import stacked_classifier
 from looms import (
     KernelClassifier,
     KernelRegressor,
+    Search,
     TabularClassifier,
     TabularRegressor,
 )
 from looms.calibration import loo_probabilities
 from looms.calibration._scores import brier_score
 from looms.diagnostics import case_deletion
-from looms.report import facts, summary, summary_schema
-from looms.report.facts import Facts
+from looms.report import facts, summary_schema
+from looms.report import summary as of_report
+from looms.report.facts import SCHEMA, Facts
 from looms.report.page import render
 from looms.threshold import FBeta
 
@@ -32,22 +34,56 @@ TABLE = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["x"
 Y = pd.Series(np.where(TABLE.x > 0.3 * np.sin(9 * TABLE.x), "yes", "no"), name="ill")
 
 
-@pytest.mark.parametrize("which", ["several", "regression", "hostile"])
-@pytest.mark.slow
-def test_json_holds_it(which, request):
-    model, X, y = request.getfixturevalue(which)[:3]
-    found = summary(model, X=X, y=y)
+jsonschema = pytest.importorskip("jsonschema")
+VALIDATOR = jsonschema.Draft202012Validator(summary_schema())
+
+
+def faults(values):
+    return [f"{list(error.path)}: {error.message}" for error in VALIDATOR.iter_errors(values)]
+
+
+def summary(*of, **facts):
+    """The summary, which JSON holds, and which is as its schema says."""
+    found = of_report(*of, **facts)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert faults(found) == []
+    return found
+
+
+@pytest.mark.slow
+def test_the_schema_admits_no_other_keys_and_types(hostile):
+    jsonschema.Draft202012Validator.check_schema(summary_schema())
+    assert summary_schema()["properties"]["schema"]["const"] == SCHEMA
+    values = summary(hostile[0], X=hostile[1], y=hostile[2])
+    for wrong in ({"more": 1}, {"task": "ranking"}, {"n_candidates": None}):
+        assert len(faults(values | wrong)) == 1
+    values["loo"]["scores"][0]["value"] = "0.1"
+    assert len(faults(values)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "of_fit"),
+    [
+        ({"mu": 1e-3}, {"sample_weight": np.arange(60) % 3}),
+        ({"cv": 5}, {}),
+        ({"kernel": "ard", "search": Search(max_iter=2)}, {}),
+        ({"n_landmarks": 20, "calibration": None}, {}),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_summary_is_as_the_schema_says(options, of_fit):
+    summary(KernelClassifier(**options).fit(TABLE, Y, **of_fit))
 
 
 @pytest.mark.slow
 def test_keys_are_the_documented_ones(binary):
     model, X, y, assessment = binary
-    keys = re.findall(r"``(\w+)``", summary.__doc__.split("Its keys")[1].split("Raises")[0])
+    keys = re.findall(r"``(\w+)``", of_report.__doc__.split("Its keys")[1].split("Raises")[0])
     found = summary(model, X=X, y=y, assessment=assessment)
     assert keys == list(found)
     assert set(keys) == set(summary_schema()["required"])
-    pytest.importorskip("jsonschema").validate(found, summary_schema())
 
 
 @pytest.fixture(scope="module")
