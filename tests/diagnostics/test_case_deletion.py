@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+import refits
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn.base import clone, is_classifier
@@ -65,43 +66,7 @@ MACHINES = {
 }
 
 
-def refitted(model, rows, y=None):
-    """Outputs (n, t) for all rows of the machine trained on some, at its ridges and landmarks."""
-    y = (model.loo_.y if y is None else y).reshape(N, -1)
-    return sum(one.weight * refitted_member(model, one, rows, y) for one in model.members_)
-
-
-_KERNELS = {}
-
-
-def grams(one):
-    """Kernel matrix with all rows or with the landmarks, and that of the landmarks; kept."""
-    if id(one.kernel) not in _KERNELS:
-        own = None if one.landmarks is None else one.kernel(one.landmarks, one.landmarks)
-        _KERNELS[id(one.kernel)] = one.kernel, one.kernel(X, one.landmarks), own
-    return _KERNELS[id(one.kernel)][1:]
-
-
-def refitted_member(model, one, rows, y):
-    """The same of a single machine, by its normal equations or its whole kernel matrix."""
-    weight = model.fit_weight_
-    ridge, bias = one.mu * weight.sum(), np.ones((N, int(model.fit_intercept_)))
-    K, own = grams(one)
-    if one.landmarks is None:
-        K = np.hstack([K[:, rows], bias])
-        system = np.zeros((K.shape[1],) * 2)
-        system[: len(rows)] = K[rows]
-        system[: len(rows), : len(rows)] += np.diag(ridge / weight[rows])
-        system[len(rows) :, : len(rows)] = bias[rows].T
-        targets = np.vstack([y[rows], np.zeros((bias.shape[1], y.shape[1]))])
-        return K @ np.linalg.solve(system, targets)
-    phi, m = np.hstack([K, bias]), one.landmarks.shape[0]
-    penalty = np.zeros((phi.shape[1],) * 2)
-    penalty[:m, :m] = ridge * own
-    weighted = weight[rows, None] * phi[rows]
-    # of a linear kernel, landmarks are linearly dependent
-    solution = np.linalg.pinv(phi[rows].T @ weighted + penalty, hermitian=True, rcond=1e-13)
-    return phi @ (solution @ (weighted.T @ y[rows]))
+refitted = partial(refits.refitted, X)
 
 
 def criterion_of_refits(model, criterion, group, rows):

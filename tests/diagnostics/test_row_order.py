@@ -5,6 +5,7 @@ from copy import copy
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from refits import refitted
 from scipy.signal import lfilter
 from scipy.stats import kstest
 from sklearn.model_selection import KFold
@@ -28,31 +29,13 @@ CLASSES = np.digitize(NUMBERS, [0.3, 1.2])
 WEIGHT = np.where(np.arange(N) % 7 == 3, 0.0, RNG.uniform(0.3, 3.0, N))
 
 
-def refitted(model, kernel, mu, rows):
-    """Outputs for all rows of the machine of some, its ridge and landmarks held."""
-    n, zeta, y = np.count_nonzero(WEIGHT), model.fit_weight_[rows], model.loo_.y.reshape(N, -1)
-    basis = X[rows] if model.landmarks_ is None else model.landmarks_
-    phi = np.column_stack([kernel(X, basis), np.ones(N)])
-    A, b = np.zeros((phi.shape[1],) * 2), np.vstack([y[rows], np.zeros_like(y[:1])])
-    if model.landmarks_ is None:  # M α + b = y, Σ α = 0
-        A[-1, :-1] = A[:-1, -1] = 1.0
-        A[:-1, :-1] = kernel(basis, basis) + np.diag(n * mu / zeta)
-        return phi @ np.linalg.solve(A, b)
-    A[:-1, :-1] = n * mu * kernel(basis, basis)
-    A += phi[rows].T @ (zeta[:, None] * phi[rows])
-    return phi @ np.linalg.solve(A, phi[rows].T @ (zeta[:, None] * y[rows]))
-
-
 def by_refits(model, folds):
     """Residuals of every row of a stack, or a machine, trained without its fold."""
     residuals = np.full((N, model.loo_.y.reshape(N, -1).shape[1]), np.nan)
     for fold in np.unique(folds[folds >= 0]):
         rows = np.flatnonzero((folds != fold) & (model.fit_weight_ > 0))
-        outputs = sum(
-            one.weight * refitted(model, one.kernel, one.mu, rows) for one in model.members_
-        )
         own = folds == fold
-        residuals[own] = (model.loo_.y.reshape(N, -1) - outputs)[own]
+        residuals[own] = (model.loo_.y.reshape(N, -1) - refitted(X, model, rows))[own]
     return residuals
 
 
