@@ -131,6 +131,22 @@ def test_least_squares_class_weights():
     assert np.abs(found.values - plain.values).max() > 0.1
 
 
+@pytest.mark.slow
+def test_several_classes_of_least_squares_machines():
+    X, y = sample(k=3)
+    machine = KernelClassifier("linear", mu=0.01)
+    outputs = machine.fit(X, y).loo_.outputs - machine.threshold_
+    fits = left_out_fits(machine, X, y, groups=np.arange(len(y)) // 2)
+    predicted = excess_error(machine, X, y).fits.predicted_without
+    np.testing.assert_array_equal(predicted, machine.classes_[outputs.argmax(axis=1)])
+    log_p = np.log(machine.predict_proba(X))[
+        np.arange(len(y)), np.unique(y, return_inverse=True)[1]
+    ]
+    np.testing.assert_allclose(deviance(machine, X, y).contributions, -2 * log_p)
+    without = machine.fit(X[2:], y[2:]).predict_proba(X[:2])
+    np.testing.assert_allclose(np.exp(fits.likelihood.held_out[:2]), without)
+
+
 def test_a_tuned_machine_keeps_its_choice():
     X, y = sample()
     tuned = KernelClassifier(threshold="balanced").fit(X, y)

@@ -117,6 +117,13 @@ def test_weights_are_those_of_the_mean():
     assert found.n_samples == N - 1
 
 
+def test_each_repetition_of_folds_would_count_anew():
+    model = KernelRegressor(KERNEL, mu=MU, cv="2x3").fit(X, NUMBERS)
+    found = EffectDisplay.compute(model, "feature 2", values=VALUES)
+    units = model.units_.only(np.arange(3))
+    check(found, lambda rest: kernel_without(rest, NUMBERS), list(units))
+
+
 @pytest.mark.parametrize(
     ("column", "values"),
     [
