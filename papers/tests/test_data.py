@@ -110,13 +110,6 @@ def test_chosen_classes_are_positive(digits):
     assert isinstance(load_file(digits, "digit", positive=["1"], preparation="gina").X, np.ndarray)
 
 
-def test_of_two_classes_the_last_is_positive(tmp_path):
-    path = tmp_path / "two.csv"
-    pd.DataFrame({"a": range(4), "y": [9, 10, 9, 10]}).to_csv(path, index=False)
-    np.testing.assert_array_equal(load_file(path, "y").y, [-1, 1, -1, 1])
-    np.testing.assert_array_equal(load_file(path, "y", positive=["9"]).y, [1, -1, 1, -1])
-
-
 def test_class_refusals(digits):
     for positive in ([], ["7"], ["0", "1", "2", "3"]):
         with pytest.raises(ChallengeDataError, match=r"4 classes|'7'|all classes"):

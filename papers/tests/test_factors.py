@@ -6,7 +6,6 @@ from scipy.optimize import least_squares
 
 from papers.challenge import experiments_of
 from papers.challenge._papers import FACTORS, factor_weights, paper_table
-from papers.challenge._plans import PaperExperiment
 
 PLAN = experiments_of("table3")
 
@@ -73,20 +72,3 @@ def test_a_part_of_the_experiments_has_a_part_of_the_factors():
     weights = factor_weights(part, [0.3, 0.2, 0.1, 0.2, np.nan])
     assert list(weights) == ["press", "linear", "quadratic", "cubic", "boolean"]
     assert weights["linear"] > weights["quadratic"] == pytest.approx(weights["boolean"])
-
-
-@pytest.mark.parametrize(
-    ("experiments", "errors", "said"),
-    [
-        (PLAN[:3], [0.1, 0.1, 0.1], "error rates differ"),
-        (PLAN[:2], [0.1, np.nan], "error rates differ"),
-        (
-            [PLAN[0], PaperExperiment("press", "none", "ard")],
-            [0.1, 0.2],
-            "press-ard is not an experiment",
-        ),
-    ],
-)
-def test_refusals(experiments, errors, said):
-    with pytest.raises(ValueError, match=said):
-        factor_weights(experiments, errors)

@@ -52,17 +52,6 @@ def test_minimum_in_a_corner(optimizer):
 
 
 @each_optimizer
-def test_infinite_region_beyond_the_minimum_is_stepped_over(optimizer):
-    def function(theta, *, gradient=True):
-        if theta.max() > 1.2:
-            return Point(theta, np.inf, np.inf)
-        return Point(theta, float(np.sum((theta - 1.0) ** 2)), 1e-7, 2 * (theta - 1.0))
-
-    search = minimize(optimizer, function, np.array([-3.0, 0.9]), box(2), max_iter=300)
-    assert_allclose(search.best.theta, [1.0, 1.0], atol=1e-2)
-
-
-@each_optimizer
 def test_what_ends_a_search(optimizer):
     def nowhere(theta, *, gradient=True):
         return Point(theta, np.inf, np.inf)

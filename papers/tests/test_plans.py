@@ -66,18 +66,3 @@ def test_the_game_has_what_its_slides_name():
 def test_parts(conditions, names):
     plan = challenge.experiments_of("table3")
     assert [e.name for e in only(plan, conditions)] == names
-
-
-@pytest.mark.parametrize(
-    ("conditions", "named"),
-    [
-        (["kernel=cosine"], "'cosine'"),
-        (["press-linaer"], "press-linear"),
-        (["71"], "'71'"),
-        (["color=red"], "'color'"),
-        (["criterion=wmw", "weighting=both"], "criterion=wmw and weighting=both"),
-    ],
-)
-def test_refusals(conditions, named):
-    with pytest.raises(ValueError, match=named):
-        only(challenge.experiments_of("table3"), conditions)

@@ -101,15 +101,6 @@ def test_optimizers_are_of_the_estimator_and_kept_apart(data, tmp_path):
     assert stored_plan(Runs(data, tmp_path / "store"), PART, 2) == {}
 
 
-def test_random_rows_keep_the_classes(data):
-    part = data.subsample(35, 0)
-    assert part.X.shape == (35, 4)
-    assert abs(np.mean(part.y > 0) - np.mean(data.y > 0)) < 1 / 35
-    whole = {tuple(row) for row in data.X}
-    assert all(tuple(row) in whole for row in part.X)
-    assert not np.array_equal(part.X, data.subsample(35, 1).X)
-
-
 @pytest.mark.slow
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""

@@ -8,7 +8,7 @@ from looms.assessment._split_run import SplitResult
 from papers import challenge
 from papers.challenge._choices import Entry
 from papers.challenge._papers import FACTORS, factor_weights, paper_table
-from papers.challenge._shown import markdown, plot_table
+from papers.challenge._shown import markdown
 from papers.challenge._tables import entries_table, factors_table
 
 PART = challenge.experiments_of("table3")[:3]
@@ -58,32 +58,6 @@ def test_experiments_beside_the_paper(results):
     assert row["ber_train"] == pytest.approx(0.09)
     assert row["ber_train_threshold"] == pytest.approx(0.24)
     assert (row["splits"], row["seconds"]) == (3, 2.0)
-
-
-@pytest.fixture
-def with_a_failure(results):
-    splits = tuple(
-        SplitResult(k, 90, 10, error=f"ValueError: a | b {k}\nnext", seconds=1.0) for k in range(3)
-    )
-    failed = Assessment(splits, None, results[PART[0]].scores, "shuffle", 0, "")
-    return {PART[0]: results[PART[0]], PART[1]: failed, PART[2]: results[PART[2]]}
-
-
-def test_an_experiment_without_figures(results, with_a_failure):
-    table = challenge.experiments_table(with_a_failure, "ada")
-    row = table.loc["press-quadratic"]
-    assert (row["splits"], row["paper"]) == (0, 0.1687)
-    assert row["failure"] == "ValueError: a | b 0\nnext"
-    blank = ["ber", "standard_error", "loo_ber", "off", "ber_at_zero", "best_off"]
-    assert row[blank].isna().all()
-    rest = table.drop(index="press-quadratic").drop(columns="failure")
-    whole = challenge.experiments_table(results, "ada")
-    assert "failure" not in whole
-    np.testing.assert_array_equal(rest[blank], whole.loc[rest.index, blank])
-    line = markdown(table).splitlines()[3]
-    assert line.endswith(r"| ValueError: a \| b 0 next |")
-    factors = factors_table(with_a_failure, "ada")
-    assert factors.index.tolist() == ["press", "linear", "cubic"]
 
 
 def test_factors_beside_the_paper(results):
@@ -138,19 +112,6 @@ def test_other_data_have_no_figures_of_the_papers(results):
     assert "nan" not in blank
     with pytest.raises(ValueError, match="'iris'"):
         factors_table(results, "iris")
-
-
-@pytest.mark.slow
-def test_plots(results):
-    pytest.importorskip("matplotlib")
-    for table, n_series in (
-        (challenge.experiments_table(results, "ada"), 3),
-        (factors_table(results, "ada"), 2),
-        (entries_table(entries(), "ada"), 3),
-    ):
-        drawn = [text.get_text() for text in plot_table(table, "title").legends[0].get_texts()]
-        assert "paper" in drawn
-        assert len(drawn) == n_series
 
 
 def test_papers_tables_are_whole():
