@@ -175,6 +175,16 @@ def test_rows_along_a_track_are_in_an_order(machine):
 
 
 @pytest.mark.slow
+def test_a_table_sorted_by_class_along_a_track_is_in_an_order():
+    X, y = track(200, 3)
+    order = np.argsort(y > 0, kind="stable")
+    result = row_order(KernelClassifier("rbf", mu=1e-3).fit(X[order], y[order] > 0))
+    assert result.p_value <= 0.01
+    for k in range(10):  # a tenth of each class, for whole classes would be missed
+        assert 0.2 < np.mean(y[order][result.folds == k] > 0) < 0.8
+
+
+@pytest.mark.slow
 def test_groups_are_exchanged_whole():
     rng = np.random.default_rng(0)
     of = np.repeat(np.arange(40), 4)
