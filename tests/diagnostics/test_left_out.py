@@ -383,7 +383,7 @@ def test_the_only_group_of_a_class_is_not_left_out():
 @pytest.mark.slow
 def test_a_machine_of_the_squared_hinge_keeps_its_loss_and_its_choice(classes):
     X, y = load_iris(return_X_y=True)
-    X, y = X[np.isin(y, classes)][::9, 2:], y[np.isin(y, classes)][::9]
+    X, y = X[np.isin(y, classes)][::12, 2:], y[np.isin(y, classes)][::12]
     options = {"kernel": RBF(0.7), "loss": "squared_hinge"}
     machine = KernelClassifier(mu=1 / (2 * len(y)), **options).fit(X, y)
     fits = left_out_fits(machine, X, y)

@@ -59,21 +59,24 @@ def test_drawing(which, display, request):
     assert shown.ax_.get_xlabel()
     shown.figure_.canvas.draw()
     _, ax = pyplot.subplots()
-    again = display.from_estimator(model, ax=ax)
-    assert again.ax_ is ax
+    assert shown.plot(ax).ax_ is ax
     assert ax.has_data()
 
 
+def test_options_of_plot_go_to_plot(binary):
+    _, ax = pyplot.subplots()
+    shown = CandidatesDisplay.from_estimator(binary[0], max_candidates=2, ax=ax)
+    assert shown.ax_ is ax
+    assert len(ax.get_yticks()) == 2
+    with pytest.raises(TypeError, match="nothing"):
+        CandidatesDisplay.from_estimator(binary[0], nothing=1)
+
+
 def test_columns_of_a_spectrum_are_drawn_along_their_numbers():
-    numbers = np.random.default_rng(0).permutation(30) + 400.5
+    names = [str(number) for number in np.random.default_rng(0).permutation(30) + 400.5]
+    counts = {"n_samples": 50, "n_repeats": 1, "n_columns": 30}
     display = ImportanceDisplay(
-        names=[str(number) for number in numbers],
-        value=np.arange(30.0),
-        standard_error=np.ones(30),
-        press=1.0,
-        n_samples=50,
-        n_repeats=1,
-        n_columns=30,
+        names=names, value=np.arange(30.0), standard_error=np.ones(30), press=1.0, **counts
     )
     low, high = display.plot().ax_.get_xlim()
     assert 390 < low < 401 < 429 < high < 440
