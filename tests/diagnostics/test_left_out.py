@@ -74,20 +74,22 @@ def log_p(machine, X_train, y_train, X):
     return np.log(couple(pairwise))
 
 
-def by_refits(machine, X, y):
-    """Contributions left out, deviances without each, predictions without each, deviance."""
-    classes = np.unique(y)
-    own, rest, predicted = [], [], []
-    for i in range(len(y)):
-        others = np.arange(len(y)) != i
-        fitted = clone(machine).fit(X[others], y[others])
-        p = log_p(fitted, X[others], y[others], X)[np.arange(len(y)), np.searchsorted(classes, y)]
-        own.append(-2 * p[i])
-        rest.append(-2 * p[others].sum())
-        predicted.append(fitted.predict(X[i : i + 1])[0])
+def by_refits(machine, X, y, group=None):
+    """Contributions left out, deviances without each unit, predictions without it, deviance."""
+    classes, every = np.unique(y), np.arange(len(y))
+    labels, group = np.searchsorted(classes, y), every if group is None else group
+    own, predicted, rest = np.empty(len(y)), np.empty(len(y), y.dtype), []
+    for unit in np.unique(group):
+        out = group == unit
+        fitted = clone(machine)
+        if isinstance(machine, KernelClassifier):  # n mu stays as it is
+            fitted.set_params(mu=machine.mu * len(y) / np.sum(~out))
+        fitted.fit(X[~out], y[~out])
+        p = log_p(fitted, X[~out], y[~out], X)[every, labels]
+        own[out], predicted[out] = -2 * p[out], fitted.predict(X[out])
+        rest.append(-2 * p[~out].sum())
     fitted = clone(machine).fit(X, y)
-    p = log_p(fitted, X, y, X)[np.arange(len(y)), np.searchsorted(classes, y)]
-    return np.array(own), np.array(rest), np.array(predicted), -2 * p.sum()
+    return own, np.array(rest), predicted, -2 * log_p(fitted, X, y, X)[every, labels].sum()
 
 
 MACHINES = {
@@ -333,41 +335,23 @@ def test_machines_that_cannot_be_solved_exactly_are_refitted(method, monkeypatch
     assert found[1].table.equals(expected[1].table)
 
 
+LEAST_SQUARES = {"least squares": (KernelClassifier("linear", mu=0.01, calibration=None), 2)}
 WARD = np.repeat([f"ward {k}" for k in (3, 1, 2, 0, 4, 5, 6, 7)], 5)
 
 
 @pytest.mark.parametrize("name", ["svc", "svc_three", "logistic", "least squares"])
 def test_groups_are_left_out_together(name):
-    least_squares = name == "least squares"
-    machine, k = (KernelClassifier("linear", mu=0.01), 2) if least_squares else MACHINES[name]
+    machine, k = (MACHINES | LEAST_SQUARES)[name]
     X, y = sample(k=k)
-    classes, wards = np.unique(y), np.unique(WARD)
-    labels = np.searchsorted(classes, y)
-    own, predicted, rest = np.empty(40), np.empty(40, y.dtype), []
-    for ward in wards:
-        out = ward == WARD
-        # The ridge, n mu, stays as it is while samples are left out.
-        one = KernelClassifier("linear", mu=0.01 * 40 / 35, calibration=None)
-        one = (one if least_squares else clone(machine)).fit(X[~out], y[~out])
-        if least_squares:
-            p = fit_sigmoid(one.decision_function(X[~out]), np.where(labels[~out] == 1, 1, -1))
-            p = p.probability(one.decision_function(X))
-            p = np.log(np.stack([1 - p, p], axis=1))[np.arange(40), labels]
-        else:
-            p = log_p(one, X[~out], y[~out], X)[np.arange(40), labels]
-        own[out], predicted[out] = -2 * p[out], one.predict(X[out])
-        rest.append(-2 * p[~out].sum())
-    if least_squares:
-        machine.set_params(calibration=None)
+    wards = np.unique(WARD)
+    own, rest, predicted, _ = by_refits(machine, X, y, WARD)
     fits = left_out_fits(machine, X, y, groups=WARD)
     tolerance = {"rtol": 2e-4, "atol": 2e-4} if "svc" in name else {"rtol": 1e-8}
     np.testing.assert_allclose(deviance(fits).cv_contributions, own, **tolerance)
     found = influence(fits)
-    expected = found.deviance - np.array(rest)
-    np.testing.assert_allclose(found.values, expected, **(tolerance | {"atol": 1e-6}))
+    np.testing.assert_allclose(found.values, found.deviance - rest, **(tolerance | {"atol": 1e-6}))
     assert fits.predicted_without.tolist() == predicted.tolist()
-    assert fits.labels.tolist() == wards.tolist()
-    assert found.table.index.tolist() == wards.tolist()
+    assert fits.labels.tolist() == found.table.index.tolist() == wards.tolist()
     assert found.table.n_samples.tolist() == [5] * 8
     assert "of 8 groups" in repr(found)
     assert "CV score (leave-one-group-out)" in repr(deviance(fits))
