@@ -231,7 +231,7 @@ def outcome(prepare, X):
 
 @pytest.mark.slow
 @given(columns(), columns())
-@settings(max_examples=30, deadline=None, database=None, derandomize=True)
+@settings(max_examples=60, deadline=None, database=None, derandomize=True)
 def test_the_prediction_of_a_row_does_not_depend_on_its_neighbors(folder, a, b):
     def read(k, rows):
         lines = ["key\ta\tb", *(f"{row}\t{a[k][row]}\t{b[k][row]}" for row in rows)]
