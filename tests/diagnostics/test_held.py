@@ -69,6 +69,7 @@ def test_the_machine_is_an_svc(class_weight):
     assert abs(found.deviance - deviance(others, X, y).deviance) > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "normalized_cubic"])
 def test_errors_are_those_of_its_leave_one_out_outputs(kernel):
     X, y = sample()

@@ -87,6 +87,7 @@ def test_rows_that_may_belong_together_are_graver_than_identifiers():
     assert (known["title"], known["level"]) == (together, "note")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "array"])
 def test_numbers_whose_rows_are_alike_may_be_groups(form):
     rng = np.random.default_rng(0)
@@ -109,6 +110,7 @@ def near_repeats():
     return pd.DataFrame(rows, columns=list("abcd")).assign(y=y, visit=visit)
 
 
+@pytest.mark.slow
 def test_near_repeats_and_their_effect():
     frame = near_repeats()
     X, visit = frame.drop(columns=["y", "visit"]), frame["visit"]
@@ -128,6 +130,7 @@ def test_few_near_repeats_are_found_among_few_rows(k):
     assert titles(X, y, groups=unit) == {}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_looked_for_is_said(monkeypatch):
     few = looms.check(FRAME[:20], "ill")
     assert str(few).splitlines()[-2:] == few["not_searched"]
@@ -152,6 +155,7 @@ def test_duplicates_of_a_large_table_are_compared_in_whole_sets(monkeypatch):
     assert float(together) < 60
 
 
+@pytest.mark.slow
 def test_duplicates_with_another_target_are_counted():
     rng = np.random.default_rng(0)
     twice = pd.DataFrame(rng.normal(size=(60, 3)).repeat(2, axis=0), columns=list("abc"))
@@ -196,6 +200,7 @@ def crash(rng):
     return pd.DataFrame({"injury": injury, "age": rng.integers(18, 80, 800)}), dead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [card, crash])
 def test_one_value_may_give_the_target(table):
     X, y = table(np.random.default_rng(0))
@@ -203,6 +208,7 @@ def test_one_value_may_give_the_target(table):
     assert titles(X.drop(columns=X.columns[0]).assign(noise=X["age"] % 7), y) == {}
 
 
+@pytest.mark.slow
 def test_a_sign_of_a_rare_class_that_others_have_too_does_not_give_it():
     """Ten events with fever, and 85 of the others: one of ten with fever is an event."""
     ill, rng = np.arange(1000) < 10, np.random.default_rng(0)
@@ -210,6 +216,7 @@ def test_a_sign_of_a_rare_class_that_others_have_too_does_not_give_it():
     assert "A column gives the target" not in titles(X, ill)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("load", "column"),
     [
@@ -227,6 +234,7 @@ def test_a_strong_column_is_a_question(load, column):
         looms.TabularClassifier(["linear"]).fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_strong_column_among_many_of_few_rows_may_be_chance():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [20, 10])
@@ -271,6 +279,7 @@ def test_rows_in_an_order():
     assert "Rows in an order" in titles(pd.DataFrame(np.transpose(walks)), y)
 
 
+@pytest.mark.slow
 def test_duplicates_in_one_group_are_as_they_should_be():
     rng = np.random.default_rng(0)
     twice = pd.DataFrame(rng.normal(size=(60, 3)).repeat(2, axis=0), columns=list("abc"))

@@ -55,6 +55,7 @@ def test_pages_tell_how_candidates_were_compared(stack, best):
         assert ("largest model of the stack" in page) == (model is stack)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [False, True])
 def test_a_stack_of_one_says_that_it_was_weighed(many, monkeypatch):
     monkeypatch.setattr("looms.estimators._selection.MOST_IN_FOLDS", 1 if many else 2000)

@@ -107,6 +107,7 @@ def test_remarks_on_columns_and_the_name_of_the_target_are_those_of_the_fit(of_d
     assert of(y=Y.rename("sick"))[0] == "Classification of sick"
 
 
+@pytest.mark.slow
 def test_columns_that_evaluation_prepares_anew_are_not_distrusted(of_days):
     def seen(model):
         titles = {one["title"] for one in summary(model)["cautions"]}
@@ -352,6 +353,7 @@ def test_the_probability_of_the_threshold_parts_the_predictions(threshold, posit
     assert ((p > least) == (model.predict(X) == label)).all()
 
 
+@pytest.mark.slow
 def test_the_headline_is_as_optimistic_as_the_scores():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))

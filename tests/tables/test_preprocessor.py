@@ -593,6 +593,7 @@ def test_a_huge_cell_is_called_so(huge):
         known.fit(pd.DataFrame({"a": ["1", "inf", "2"]}))
 
 
+@pytest.mark.slow
 def test_memory_of_many_rows_is_that_of_two_matrices(monkeypatch):
     X = np.random.default_rng(0).normal(size=(3000, 400))
     X[::7, 3] = np.nan
