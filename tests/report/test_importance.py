@@ -131,12 +131,10 @@ class Unnamed(Doubled):
 @pytest.mark.parametrize(
     ("steps", "names", "named"),
     [
-        ([], ["x0", "x1", "x2"], True),
         ([StandardScaler()], ["x0", "x1", "x2"], True),
         ([StandardScaler(), PCA(2)], ["pca0", "pca1"], True),
         ([FunctionTransformer(np.fabs)], ["feature 1", "feature 2", "feature 3"], False),
         ([SelectKBest(k=2)], ["x1", "x2"], True),
-        ([Doubled()], [f"feature {k + 1}" for k in range(5)], False),
         ([StandardScaler(), Misnamed()], [f"feature {k + 1}" for k in range(5)], False),
         ([Unnamed()], [f"feature {k + 1}" for k in range(5)], False),
     ],
@@ -159,12 +157,10 @@ def test_names_are_those_of_the_data_not_such_as_they_might_be(steps, names, nam
     ("transformer", "names"),
     [
         (FunctionTransformer(lambda table: table[["b", "c"]]), 2),
-        (Doubled(), 5),
         (Misnamed(), 5),
-        (Unnamed(), 5),
         (ColumnTransformer([("b", StandardScaler(), ["b"])]), ["b__b"]),
     ],
-    ids=["fewer", "more", "misnamed", "unnamed", "named"],
+    ids=["fewer", "misnamed", "named"],
 )
 @pytest.mark.parametrize("of_table", [False, True])
 def test_any_transformer_makes_features_that_a_report_names(transformer, names, of_table):
@@ -175,24 +171,9 @@ def test_any_transformer_makes_features_that_a_report_names(transformer, names, 
     else:
         model = make_pipeline(transformer, KernelClassifier("linear")).fit(X, y)
     expected = names if isinstance(names, list) else [f"feature {k + 1}" for k in range(names)]
-    assert sorted(feature_importance(model).names) == sorted(expected)
     report = summary(model, X=X)
     assert sorted(row["name"] for row in report["features"]["rows"]) == sorted(expected)
     assert report["data"]["n_features"] == len(expected)
-
-
-def test_few_samples_of_many(binary):
-    found = feature_importance(binary[0], n_samples=40)
-    assert 39 <= found.n_samples <= 42
-    assert set(found.names) == set(binary[1].columns)
-
-
-def test_most_columns_are_those_of_the_largest_variance():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 9)) * np.arange(1, 10)
-    found = feature_importance(KernelRegressor(mu=0.1).fit(X, X[:, 8]), max_columns=3)
-    assert set(found.names) == {"feature 7", "feature 8", "feature 9"}
-    assert found.n_columns == 9
 
 
 def test_sparse_samples():
@@ -208,9 +189,13 @@ def test_sparse_samples():
     np.testing.assert_allclose(found.value, dense.value, rtol=1e-9)
 
 
-@pytest.mark.slow
-def test_kernel_matrices_have_no_features(regression):
-    _, X, y = regression
-    K = X.to_numpy() @ X.to_numpy().T
-    with pytest.raises(ValueError, match="has no features"):
-        feature_importance(KernelRegressor("precomputed").fit(K, y))
+def test_some_columns_and_some_samples_of_many():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 9)) * np.arange(1, 10)
+    model = KernelClassifier("linear", mu=0.1).fit(X, X[:, 8] > 0)
+    found = feature_importance(model, max_columns=3, n_samples=40)
+    assert set(found.names) == {"feature 7", "feature 8", "feature 9"}  # of the largest variance
+    assert found.n_columns == 9
+    assert 39 <= found.n_samples <= 42
+    with pytest.raises(ValueError, match="features"):
+        feature_importance(KernelRegressor("precomputed", mu=0.1).fit(X @ X.T, X[:, 0]))

@@ -14,10 +14,10 @@ from looms.report import (
     CaseDeletionDisplay,
     ImportanceDisplay,
     RelevanceDisplay,
-    ResidualsDisplay,
     SearchPathDisplay,
     cautions,
     summary,
+    summary_schema,
 )
 from looms.report.facts import Facts
 from looms.report.page import render
@@ -59,6 +59,7 @@ def test_with_training_rows_each_is_left_out(with_rows):
 @pytest.mark.slow
 def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_rows):
     model, report, page = without_rows
+    pytest.importorskip("jsonschema").validate(report, summary_schema())
     rows = report["features"]["rows"]
     assert [row["importance"] for row in rows] == [None] * 3
     assert sum(row["relevance"] for row in rows) == pytest.approx(1.0)
@@ -72,16 +73,6 @@ def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_r
             display.compute(model)
 
 
-def test_pictures_of_many_samples_are_no_larger_than_of_few():
-    y = RNG.normal(size=40_000)
-    sizes = []
-    for n in (4000, 40_000):
-        display = ResidualsDisplay.from_predictions(y[:n], 0.1 * y[:n])
-        drawn = display.ax_.collections[0].get_paths()[0].vertices, display.ax_.lines[1].get_xdata()
-        sizes.append([len(part) for part in drawn])
-    assert sizes[0] == sizes[1]
-
-
 @pytest.mark.slow
 def test_more_landmarks_that_would_help_are_told(with_rows):
     model = copy(with_rows[0])
@@ -90,5 +81,5 @@ def test_more_landmarks_that_would_help_are_told(with_rows):
     selection = replace(model.fitted_.selection, tuning=tuning)
     model.fitted_ = replace(model.fitted_, selection=selection)
     (told,) = (c for c in cautions(model) if c["title"] == "More landmarks would help")
-    assert "up to 30, lowered the criterion by 12.3%" in told["text"]
+    assert "12.3%" in told["text"]
     assert "n_landmarks=60" in told["text"]

@@ -20,7 +20,6 @@ from looms.report import (
     CriterionHistoryDisplay,
     ImportanceDisplay,
     SearchPathDisplay,
-    card,
     cautions,
     summary,
     summary_schema,
@@ -45,9 +44,8 @@ def on_numbers(candidates, **options):
 
 MACHINES = {
     "svm": (lambda: svm(resolution=2.0), SIGNAL > 0),
-    "three classes": (lambda: svm("linear"), np.digitize(SIGNAL, [-0.5, 0.5])),
-    "nested svm": (lambda: svm("linear"), SIGNAL > 0),
-    "svm without probabilities": (lambda: svm("linear", "hinge", calibration=None), SIGNAL > 0),
+    "three classes": (lambda: svm("linear", resolution=4.0), np.digitize(SIGNAL[:36], [-0.5, 0.5])),
+    "nested svm": (lambda: svm("linear", resolution=2.0), SIGNAL > 0),
     "log": (lambda: on_numbers(["linear"], target="log"), np.exp(SIGNAL)),
     "of several": (lambda: on_numbers(["rbf"]), np.exp(SIGNAL)),
     "stack of a log": (lambda: on_numbers(["linear", "rbf"], target="log"), np.exp(SIGNAL)),
@@ -57,33 +55,32 @@ MACHINES = {
 
 @pytest.fixture(scope="module", params=MACHINES)
 def fitted(request):
+    """A pipeline of a model, and its facts."""
     make, y = MACHINES[request.param]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundWarning)
-        model = make_pipeline(StandardScaler(), make()).fit(X, y)
+        model = make_pipeline(StandardScaler(), make()).fit(X[: len(y)], y)
         if request.param == "nested svm":
             model[-1].evaluate()
-        return model
+        return model, Facts(model)
 
 
 @pytest.mark.slow
 def test_scores_are_those_of_what_predicts(fitted):
-    jsonschema = pytest.importorskip("jsonschema")
-    told, machine = summary(fitted), fitted[-1]
-    jsonschema.validate(told, summary_schema())
+    told, machine = fitted[1].summary, fitted[0][-1]
+    pytest.importorskip("jsonschema").validate(told, summary_schema())
     shown = {each["key"]: each for each in told["loo"]["scores"] if each["key"] != "brier"}
     evaluated = machine._scores.get("nested") is not None
     scores = machine.evaluate(nested=evaluated)
     assert {key: each["value"] for key, each in shown.items()} == scores
     assert {key: each["standard_error"] for key, each in shown.items()} == scores.standard_errors
-    without = (
-        evaluated or machine.fitted_.in_folds is not None
-    )  # the choice, or the weights of the stack
+    # without the choice, or the weights of the stack
+    without = evaluated or machine.fitted_.in_folds is not None
     assert told["loo"]["nested"] == without != told["headline"]["optimistic"]
     assert told["certificate"]["holds"]
     titles = {each["title"] for each in told["cautions"]}
     assert ("No outer estimate" in titles) == (not without)
-    assert {each["title"] for each in cautions(fitted)} <= titles
+    assert {each["title"] for each in cautions(fitted[0])} <= titles
     sizes = np.abs(machine.held_out_.residuals)
     if told["task"] == "regression":  # on the scale of the target
         assert told["samples"]["rows"][0]["residual"] == pytest.approx(sizes.max())
@@ -91,28 +88,20 @@ def test_scores_are_those_of_what_predicts(fitted):
 
 @pytest.mark.slow
 def test_what_was_chosen(fitted):
-    told, machine = summary(fitted)["chosen"], fitted[-1]
+    told, machine, page = fitted[1].summary["chosen"], fitted[0][-1], render(fitted[1])
     assert told["kernel"] == machine.cv_results_["kernel"][machine.best_index_]
     assert told["mu"] == machine.mu_
     supports = [one.support for one in machine.members_ if hasattr(one, "support")]
     assert told["n_support"] == (len(supports[0]) if supports else None)
-    assert told["transform"] == getattr(fitted[-1], "transform_", None)
-    errors = getattr(fitted[-1], "transforms_", {})
+    assert told["transform"] == getattr(machine, "transform_", None)
+    errors = getattr(machine, "transforms_", {})
     assert {each["name"]: each["error"] for each in told["transforms"]} == errors
     assert [each["name"] for each in told["transforms"] if each["chosen"]] == (
         [told["transform"]] if errors else []
     )
-
-
-@pytest.mark.slow
-def test_page_and_card(fitted):
-    page, facts = render(Facts(fitted)), summary(fitted)
-    assert facts["chosen"]["reason"] in page
-    assert ("support vectors" in page) == (facts["chosen"]["n_support"] is not None)
-    assert ("Transforms of the target" in page) == (len(facts["chosen"]["transforms"]) > 1)
-    assert ("<h2>Features</h2>" in page) == (facts["features"] is not None)
-    pytest.importorskip("skops")
-    assert facts["chosen"]["kernel"] in card(fitted).render()
+    assert told["reason"] in page
+    assert ("support vectors" in page) == bool(supports)
+    assert ("Transforms of the target" in page) == (len(errors) > 1)
 
 
 @pytest.mark.slow

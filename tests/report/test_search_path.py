@@ -48,25 +48,21 @@ def test_weights_of_classes_count(binary):
 
 def test_slice_goes_through_the_optimum(regression):
     model, X, y = regression
-    shown = SearchPathDisplay.from_estimator(model, along=("gammas[1]", "gammas[3]"), resolution=3)
+    shown = SearchPathDisplay.compute(model, along=("gammas[1]", "gammas[3]"), resolution=3)
     assert shown.names == ["gamma of sex", "gamma of bp"]
     gammas = np.array(model.kernel_.gammas)
     gammas[1], gammas[3] = 2.0 ** shown.axes[0][0], 2.0 ** shown.axes[1][2]
     expected = value_at(model, KernelRegressor(ARD(gammas), mu=model.mu_), X, y)
     assert shown.surface[0, 2] == pytest.approx(expected, rel=1e-6)
     np.testing.assert_allclose(shown.best, np.log2(np.array(model.kernel_.gammas)[[1, 3]]))
-
-
-def test_default_slice_is_along_the_most_relevant_column(regression):
-    model = regression[0]
-    shown = SearchPathDisplay.from_estimator(model, resolution=3)
     relevance = np.asarray(model.kernel_.gammas) * model.X_fit_.var(axis=0)
-    assert shown.names == [f"gamma of {regression[1].columns[relevance.argmax()]}", "mu"]
+    default = SearchPathDisplay.compute(model, resolution=3)
+    assert default.names == [f"gamma of {X.columns[relevance.argmax()]}", "mu"]
 
 
 @pytest.mark.parametrize("along", [("gammas[1]",), ("gammas[1]", "gamma"), ("mu", "mu")])
 def test_unknown_slices_are_refused(regression, along):
-    with pytest.raises(ValueError, match="two different hyper-parameters of gammas"):
+    with pytest.raises(ValueError, match="gammas"):
         SearchPathDisplay.from_estimator(regression[0], along=along)
 
 
@@ -88,13 +84,3 @@ def test_subsample_keeps_the_classes(binary):
     np.testing.assert_array_equal(shown.surface, again.surface)
     other = SearchPathDisplay.from_estimator(model, n_samples=30, resolution=3, random_state=1)
     assert not np.allclose(shown.surface, other.surface)
-
-
-@pytest.mark.slow
-def test_precomputed_kernel(regression):
-    _, X, y = regression
-    K = X.to_numpy() @ X.to_numpy().T
-    model = KernelRegressor("precomputed").fit(K, y)
-    shown = SearchPathDisplay.from_estimator(model, resolution=4, n_samples=40).plot()
-    assert shown.names == ["mu"]
-    assert np.isfinite(shown.surface).all()

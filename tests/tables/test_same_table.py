@@ -175,8 +175,8 @@ def same(one, other):
 @pytest.mark.parametrize(
     ("name", "target", "other"),
     [
-        *(("points.csv", "label", "amount"), ("commas.csv", "amount", "label")),
-        *(("t.xlsx", "label", "amount"), ("t.parquet", "amount", "label")),
+        *(("commas.csv", "amount", "label"), ("t.xlsx", "label", "amount")),
+        ("t.parquet", "amount", "label"),
     ],
 )
 def test_files_predict_each_other(folder, tmp_path, name, target, other):
@@ -256,11 +256,10 @@ def test_the_prediction_of_a_row_does_not_depend_on_its_neighbors(folder, a, b):
 # Files as people have them ----------------------------------------------------------
 
 TEXTS = kinds(
-    "01|02|A3  1.50|2.00|x  1.0|2.0|x  +1|+2|x  1e3|2e3|x  1|2|x  true|false|unknown  T|F|U  "
-    "TRUE|FALSE|unknown  2020-01-31|2020-02-01|never  31.01.2020|01.02.2020|never  1-2|3-4|5+  "
-    "2020-01-31 08:30:00|2020-01-31 09:30:00|never  08:00|20:00|never  1,000|2,000|x  10 %|20 %|x"
+    "01|02|A3  1.50|2.00|x  +1|+2|x  1e3|2e3|x  1|2|x  TRUE|FALSE|unknown  1,000|2,000|x  "
+    "31.01.2020|01.02.2020|never  2020-01-31 08:30:00|2020-01-31 09:30:00|never  10 %|20 %|x"
 )
-LABELS = kinds("01|1|010  2020-01-01|2020-02-01  08:00|20:00  1e1|2e1|10  1.10|1.1  1E05|5E10  1|2")
+LABELS = kinds("01|1|010  2020-01-01|2020-02-01  08:00|20:00  1.10|1.1  1E05|5E10")
 
 
 @pytest.mark.slow

@@ -25,7 +25,6 @@ def of_files():
         ([1, 2, 2], "classification", "2 different whole numbers"),
         ([-1.0, 1.0, 1.0], "classification", "2 different whole numbers"),
         ([*range(MOST_CLASSES)] * 2, "classification", "20 different whole numbers"),
-        ([1, 2], "classification", "2 different whole numbers"),
         ([1, 1, 2, 2, 3], "classification", "3 different whole numbers"),
         ([1200, 3400, 560, 560, 910], "regression", "4 different whole numbers"),
         (MANY, "regression", "21 different whole numbers"),
@@ -33,7 +32,6 @@ def of_files():
         (pd.Categorical([1.5, 2.5, 1.5]), "classification", "2 different labels"),
         *((y, "classification", "2 different labels") for y in (["1", "2", "1"], ["x", "x", "y"])),
         (["0", "1", "2"] * 9, "classification", "3 different labels"),
-        (["<5", "5-9", ">9"] * 3, "classification", "3 different labels"),
         (["x", "x", "1.5", "y"] * 2, "classification", "3 different labels"),
         (["1", "2", "3+"] * 9, "classification", "3 different labels"),
     ],
@@ -68,14 +66,13 @@ def test_labels_that_differ_by_case_or_blanks():
 @pytest.mark.parametrize(
     ("y", "problem"),
     [
-        (["1,5", "2,5", "2,5"], "3 of its 3 values look like numbers, because its decimal mark is"),
-        (["1,234", "2.5"] * 3, "'1,234' in data row 1; choose the mark by decimal=..., or use ta"),
-        (["12 %", "5 %"] * 3, "because '12 %' in data row 1 has other signs; write only numbers"),
-        (["1.5", "2", "n.b."] * 9, "9 are not: 'n.b.' in data row 3, 'n.b.' in data row 6, 'n.b"),
-        ([*DIGITS, "x "], "1 is not: 'x' in data row 31; correct them or remove"),
-        (DIGITS, "is stored as text: '0' in data row 1; store it as numbers"),
-        ([f"N{k % 6}" for k in range(10)], "6 different labels in 10 rows, 2 of them in only one"),
-        (["a", "b", "c", *"d" * 30, *"e" * 9], "5 different labels in 42 rows, 3 of them in only"),
+        (["1,5", "2,5", "2,5"], "decimal mark"),
+        (["1,234", "2.5"] * 3, "'1,234' in data row 1"),
+        (["12 %", "5 %"] * 3, "'12 %' in data row 1"),
+        (["1.5", "2", "n.b."] * 9, "'n.b.' in data row 3"),
+        ([*DIGITS, "x "], "'x' in data row 31"),
+        (DIGITS, "'0' in data row 1"),
+        (["a", "b", "c", *"d" * 30, *"e" * 9], "5 different labels in 42 rows, 3 of them"),
     ],
 )
 def test_text_that_is_hardly_classes(y, problem):
@@ -83,7 +80,7 @@ def test_text_that_is_hardly_classes(y, problem):
     with pytest.raises(ValueError) as caught:
         target_of(y, "auto")
     assert problem in str(caught.value)
-    assert "use task='classification' to make each" in str(caught.value)
+    assert "task='classification'" in str(caught.value)
     assert target_of(y, "classification").task == "classification"
 
 
@@ -117,9 +114,9 @@ def test_truth_is_labeled_as_the_classes_are():
 def test_numbers():
     assert numbers(pd.Series([1, 2])).dtype == np.float64
     for y, problem in (
-        (["a", "b"], r"must be numbers, but this one holds 'a'; use task='cl"),
-        (["1,5", "a"], r"holds 'a'; .* correct data row 2 .* by decimal=..."),
-        ([True, False], "must be numbers"),
+        (["a", "b"], "'a'.*task='cl"),
+        (["1,5", "a"], "'a'.*data row 2 .*decimal="),
+        ([True, False], "numbers"),
     ):
         with pytest.raises(ValueError, match=problem):
             numbers(pd.Series(y))

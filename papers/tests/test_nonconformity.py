@@ -72,4 +72,3 @@ def test_the_figure_and_the_sizes(results):
     assert each["validation_rows"].to_dict() == {"paper": 14, "0.4": pytest.approx(29, abs=1)}
     less = sizes.query("share == '0.4' and dataset == 'less that of the paper'")["paper"].item()
     assert less == pytest.approx(each["paper"]["0.4"] - each["paper"]["paper"], abs=1e-4)
-    assert papers("--figure", "--sizes", "0.4").exit_code == 2

@@ -52,30 +52,6 @@ def test_minimum_in_a_corner(optimizer):
 
 
 @each_optimizer
-def test_infinite_region_beyond_the_minimum_is_stepped_over(optimizer):
-    def function(theta, *, gradient=True):
-        if theta.max() > 1.2:
-            return Point(theta, np.inf, np.inf)
-        return Point(theta, float(np.sum((theta - 1.0) ** 2)), 1e-7, 2 * (theta - 1.0))
-
-    search = minimize(optimizer, function, np.array([-3.0, 0.9]), box(2), max_iter=300)
-    assert_allclose(search.best.theta, [1.0, 1.0], atol=1e-2)
-
-
-@each_optimizer
-def test_minimum_behind_an_infinite_region_is_approached(optimizer):
-    def function(theta, *, gradient=True):
-        if theta.sum() > 2.0:
-            return Point(theta, np.inf, np.inf)
-        return Point(theta, float(np.sum((theta - 3.0) ** 2)), 1e-7, 2 * (theta - 3.0))
-
-    search = minimize(optimizer, function, np.zeros(2), box(2), max_iter=300)
-    assert search.n_failures > 0
-    assert search.best.value < 18.0 - 2.0
-    assert search.best.theta.sum() <= 2.0
-
-
-@each_optimizer
 def test_what_ends_a_search(optimizer):
     def nowhere(theta, *, gradient=True):
         return Point(theta, np.inf, np.inf)
@@ -91,18 +67,6 @@ def test_what_ends_a_search(optimizer):
     assert (search.stop_reason, search.n_iterations) == (StopReason.CALLBACK, 4)
     search = minimize(optimizer, rosenbrock(100.0), START, box(2))
     assert search.stop_reason is StopReason.WITHIN_NOISE
-
-
-@each_optimizer
-def test_gradient_is_asked_for_only_where_it_is_used(optimizer):
-    asked = []
-
-    def function(theta, *, gradient=True):
-        asked.append(gradient)
-        return Point(theta, float(theta @ theta), 1e-4, 2 * theta if gradient else None)
-
-    minimize(optimizer, function, np.ones(2), box(2), max_iter=10)
-    assert set(asked) == {optimizer == "scg"}
 
 
 @pytest.mark.slow
@@ -128,7 +92,7 @@ def quadratic(p, condition, seed=0):
     return function, start
 
 
-@pytest.mark.parametrize("p", [1, 2, 5, 10, 20])
+@pytest.mark.parametrize("p", [1, 5, 20])
 def test_quadratic_takes_about_p_iterations(p):
     function, start = quadratic(p, condition=20.0)
     bounds = np.tile([-np.inf, np.inf], (p, 1))
@@ -138,7 +102,7 @@ def test_quadratic_takes_about_p_iterations(p):
     assert search.n_evaluations <= 2 * (p + 2) + 1
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_point_is_evaluated_twice(seed):
     rng = np.random.default_rng(seed)
     waves, phases = 2 * rng.standard_normal((4, 3)), rng.uniform(0, 6, 4)
@@ -165,12 +129,3 @@ def test_negative_curvature_is_left_behind():
     bounds = np.tile([-5.0, 5.0], (2, 1))
     search = minimize("scg", function, np.array([0.1, -0.1]), bounds)
     assert_allclose(search.best.theta, [1.0, -1.0], atol=1e-3)
-
-
-def test_a_gradient_that_lies_ends_without_progress():
-    def function(theta, *, gradient=True):
-        return Point(theta, float(theta @ theta), 1e-6, -2 * theta)
-
-    search = minimize("scg", function, np.ones(2), np.tile([-9.0, 9.0], (2, 1)))
-    assert search.stop_reason is StopReason.NO_PROGRESS
-    assert search.best.value == 2.0

@@ -101,15 +101,6 @@ def test_optimizers_are_of_the_estimator_and_kept_apart(data, tmp_path):
     assert stored_plan(Runs(data, tmp_path / "store"), PART, 2) == {}
 
 
-def test_random_rows_keep_the_classes(data):
-    part = data.subsample(35, 0)
-    assert part.X.shape == (35, 4)
-    assert abs(np.mean(part.y > 0) - np.mean(data.y > 0)) < 1 / 35
-    whole = {tuple(row) for row in data.X}
-    assert all(tuple(row) in whole for row in part.X)
-    assert not np.array_equal(part.X, data.subsample(35, 1).X)
-
-
 @pytest.mark.slow
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""
@@ -157,15 +148,6 @@ def test_entries_by_leave_one_out(data, results, tmp_path):
         assert entry.ber_test == split.scores["ber"]
         assert entry.guess_error == entry.guess - entry.ber_test
         assert entry.test_score >= entry.ber_test
-
-
-@pytest.mark.slow
-def test_parts_are_those_of_the_assessments(data):
-    runs = Runs(data)
-    train, test = runs.parts(2)[1]
-    model = clone(estimator_of(data, PART[0])).fit(data.X[train], data.y[train])
-    rate = SCORING["miss"](model, data.X[test], data.y[test])
-    assert rate == runs.run(PART[0], 2).splits[1].scores["miss"]
 
 
 @pytest.mark.slow
@@ -229,22 +211,6 @@ def test_a_store_resumes_and_is_read_alone(data, tmp_path, nested):
     assert stored_plan(other, PART, 3) == {}
 
 
-def test_without_a_store_nothing_is_stored(data):
-    with pytest.raises(ValueError, match="Without a store"):
-        stored_plan(Runs(data), PART)
-
-
-@pytest.mark.slow
-def test_announcements(data):
-    told = []
-    run_nested(Runs(data), PART[:1], 2, 2, announce=lambda *said: told.append(said))
-    assert told == [
-        ("press-linear, held-out tenths", 1, 3),
-        ("press-linear, guess for tenth 1", 2, 3),
-        ("press-linear, guess for tenth 2", 3, 3),
-    ]
-
-
 @pytest.fixture
 def one_fails(monkeypatch):
     """The RBF machine tuned by PRESS raises whenever it is fitted."""
@@ -287,9 +253,3 @@ def test_an_experiment_that_always_raises_does_not_end_the_plan(
     assert validated
     assert all(e.experiment != one_fails for e in validated)
     assert len(nested_entries(partly)) == 4
-
-
-def test_a_plan_of_which_all_raises(data, one_fails):
-    found = challenge.run_plan(Runs(data), [one_fails], 2)
-    assert loo_entries(run_validation(Runs(data), found, 2)) == []
-    assert challenge.experiments_table(found)["splits"].tolist() == [0]

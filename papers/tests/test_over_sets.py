@@ -67,10 +67,9 @@ def test_overall_experiments_are_ranked_among_those_of_all_sets():
 
 def test_tables_of_different_kinds_are_refused():
     one = pd.DataFrame({"ber": [0.1], "paper": [0.1]}, ["press-rbf"])
-    with pytest.raises(ValueError, match="must be of one kind"):
-        overall_table({"a": one, "b": entries_table(made_entries([0.1, 0.2]))})
-    with pytest.raises(ValueError, match="share no experiment"):
-        overall_table({"a": one, "b": one.set_axis(["wmw-rbf"])})
+    for other in (entries_table(made_entries([0.1, 0.2])), one.set_axis(["wmw-rbf"])):
+        with pytest.raises(ValueError, match=r"one kind|no experiment"):
+            overall_table({"a": one, "b": other})
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, pd.DataFrame])
@@ -79,9 +78,3 @@ def test_dimensions(kind):
     table = dimensions_table(ChallengeData("hiva", kind(X), np.array([1, -1, -1, -1]), "table"))
     assert table.loc["looms"].to_list() == [1, 3, 0.25, 3, 1, 7 / 12]
     assert table.loc["paper"].to_list() == [135, 3710, 0.035, 1617, 1617, 0.918]
-
-
-def test_text_varies_and_is_never_zero():
-    X = pd.DataFrame({"a": ["u", "v"], "b": pd.Categorical(["w", "w"]), "c": [0, np.nan]})
-    table = dimensions_table(ChallengeData("made", X, np.array([1, -1]), "table"))
-    assert table.loc["looms", ["varying", "sparsity"]].to_list() == [2, 1 / 6]

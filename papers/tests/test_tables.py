@@ -8,7 +8,7 @@ from looms.assessment._split_run import SplitResult
 from papers import challenge
 from papers.challenge._choices import Entry
 from papers.challenge._papers import FACTORS, factor_weights, paper_table
-from papers.challenge._shown import markdown, plot_table
+from papers.challenge._shown import markdown
 from papers.challenge._tables import entries_table, factors_table
 
 PART = challenge.experiments_of("table3")[:3]
@@ -60,40 +60,6 @@ def test_experiments_beside_the_paper(results):
     assert (row["splits"], row["seconds"]) == (3, 2.0)
 
 
-@pytest.fixture
-def with_a_failure(results):
-    splits = tuple(
-        SplitResult(k, 90, 10, error=f"ValueError: a | b {k}\nnext", seconds=1.0) for k in range(3)
-    )
-    failed = Assessment(splits, None, results[PART[0]].scores, "shuffle", 0, "")
-    return {PART[0]: results[PART[0]], PART[1]: failed, PART[2]: results[PART[2]]}
-
-
-def test_an_experiment_without_figures(results, with_a_failure):
-    table = challenge.experiments_table(with_a_failure, "ada")
-    row = table.loc["press-quadratic"]
-    assert (row["splits"], row["paper"]) == (0, 0.1687)
-    assert row["failure"] == "ValueError: a | b 0\nnext"
-    blank = ["ber", "standard_error", "loo_ber", "off", "ber_at_zero", "best_off"]
-    assert row[blank].isna().all()
-    rest = table.drop(index="press-quadratic").drop(columns="failure")
-    whole = challenge.experiments_table(results, "ada")
-    assert "failure" not in whole
-    np.testing.assert_array_equal(rest[blank], whole.loc[rest.index, blank])
-    line = markdown(table).splitlines()[3]
-    assert line.endswith(r"| ValueError: a \| b 0 next |")
-    factors = factors_table(with_a_failure, "ada")
-    assert factors.index.tolist() == ["press", "linear", "cubic"]
-    pytest.importorskip("matplotlib")
-    assert plot_table(table).axes
-
-
-def test_experiments_of_other_data(results):
-    table = challenge.experiments_table(results)
-    assert table["paper"].isna().all()
-    assert table["off"].isna().all()
-
-
 def test_factors_beside_the_paper(results):
     table = factors_table(results, "ada")
     assert table.index.tolist() == ["press", "linear", "quadratic", "cubic"]
@@ -140,37 +106,12 @@ def test_game_beside_the_paper():
     assert "s.e." not in set(table["held_out"])
 
 
-def test_markdown(results):
-    lines = markdown(factors_table(results, "ada")).splitlines()
-    assert lines[0] == "| factor | weight | paper | paper_same_rows |"
-    assert lines[1] == "| :-- | --: | --: | --: |"
-    assert lines[3].startswith("| linear | 0.")
-    assert lines[3].count("|") == 5
+def test_other_data_have_no_figures_of_the_papers(results):
     blank = markdown(challenge.experiments_table(results)).splitlines()[2]
     assert "|  |" in blank
     assert "nan" not in blank
-
-
-@pytest.mark.parametrize("kind", ["experiments", "factors", "entries", "game"])
-@pytest.mark.slow
-def test_plots(results, kind, tmp_path):
-    pytest.importorskip("matplotlib")
-    rules = ("validation", "validation_set", "loo_ber")
-    game = [
-        Entry(k, s, s, PART[0], 0.1, 0.05, 0.15, 0.2, -0.1, 0.3) for s in rules for k in range(2)
-    ]
-    table = {
-        "experiments": lambda: challenge.experiments_table(results, "ada"),
-        "factors": lambda: factors_table(results, "ada"),
-        "entries": lambda: entries_table(entries(), "ada"),
-        "game": lambda: entries_table(game, "ada"),
-    }[kind]()
-    figure = plot_table(table, "title")
-    drawn = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert ("paper" in drawn) == (kind != "game")
-    assert len(drawn) == {"experiments": 3, "factors": 2, "entries": 3, "game": 3}[kind]
-    figure.savefig(tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").stat().st_size > 5000
+    with pytest.raises(ValueError, match="'iris'"):
+        factors_table(results, "iris")
 
 
 def test_papers_tables_are_whole():
@@ -179,11 +120,3 @@ def test_papers_tables_are_whole():
     assert paper_table("c06_table4")["factor"].tolist() == list(FACTORS)
     assert len(paper_table("c06_tables5_6")) == 11
     assert len(paper_table("g06_game")) == 15
-
-
-@pytest.mark.parametrize("make", [challenge.experiments_table, factors_table])
-def test_sets_that_the_papers_do_not_have(results, make):
-    with pytest.raises(ValueError, match="no set 'iris'; theirs are ada, gina, hiva, nova, sylva"):
-        make(results, "iris")
-    with pytest.raises(ValueError, match="no set 'iris'"):
-        entries_table([], "iris")

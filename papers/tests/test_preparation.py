@@ -35,7 +35,7 @@ def made(n=60, seed=0):
 NAMES = ("age", None, "education", "gain", "loss")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_columns_are_found_in_any_order(seed):
     X = made()
     order = np.random.default_rng(seed).permutation(X.shape[1])
@@ -56,39 +56,21 @@ def test_columns_of_the_real_set(data_folder):
 def test_ada_columns_by_hand():
     X = made()
     Z = ADAColumns().fit(X).transform(X)
-    np.testing.assert_array_equal(Z[:, 0], np.log(X[:, 0]))
-    np.testing.assert_array_equal(Z[:, 2], np.log(X[:, 2]))
-    np.testing.assert_array_equal(Z[:, 3], X[:, 3] > 44)
-    np.testing.assert_array_equal(Z[:, 4], X[:, 4] > 410)
+    np.testing.assert_array_equal(Z[:, [0, 2]], np.log(X[:, [0, 2]]))
+    np.testing.assert_array_equal(Z[:, [3, 4]], X[:, [3, 4]] > [44, 410])
     np.testing.assert_array_equal(Z[:, [1, 5, 6, 7]], X[:, [1, 5, 6, 7]])
     assert 0 < Z[:, 3].mean() < np.mean(X[:, 3] > 0)
+    Z = ADAColumns(gain_threshold=100, loss_threshold=500).fit(X).transform(X)
+    np.testing.assert_array_equal(Z[:, [3, 4]], X[:, [3, 4]] > [100, 500])
+    Z = ADAColumns(age=5).fit(X).transform(X)
+    np.testing.assert_array_equal(Z[:, [0, 5]], np.column_stack([X[:, 0], np.log(X[:, 5])]))
 
 
-@pytest.mark.parametrize(
-    "option",
-    [{"gain_threshold": 100}, {"loss_threshold": 500}, {"age": 5}, {"gain": 4, "loss": 3}],
-)
-def test_options_change_the_columns(option):
-    X = made()
-    assert not np.array_equal(ADAColumns(**option).fit_transform(X), ADAColumns().fit_transform(X))
-
-
-def test_stated_columns_need_no_likeness():
-    X = np.arange(1.0, 25).reshape(6, 4)
-    Z = ADAColumns(age=0, education=1, gain=2, loss=3).fit_transform(X)
-    np.testing.assert_array_equal(Z[:, 0], np.log(X[:, 0]))
-
-
-@pytest.mark.parametrize(
-    ("columns", "option", "said"),
-    [
-        (slice(0, 5), {}, "here are 5, of them 2 mostly zero"),
-        (slice(0, 8), {"age": 6}, "Column 6, taken for age, has values that are not positive"),
-    ],
-)
-def test_ada_refusals(columns, option, said):
-    with pytest.raises(ValueError, match=said):
-        ADAColumns(**option).fit(made()[:, columns])
+def test_ada_refusals():
+    with pytest.raises(ValueError, match="5, of them 2 mostly zero"):
+        ADAColumns().fit(made()[:, :5])
+    with pytest.raises(ValueError, match="Column 6"):
+        ADAColumns(age=6).fit(made())
 
 
 def test_scaler_leaves_two_values_alone():
@@ -115,9 +97,3 @@ def test_the_other_sets():
     assert isinstance(preparation("sylva", X), ContinuousScaler)
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
     assert preparation("table", frame).fit_transform(frame).shape == (3, 3)
-
-
-@pytest.mark.parametrize("kind", ["standardized", "ADA", "", None])
-def test_unknown_preparations(kind):
-    with pytest.raises(ValueError, match="known are ada, gina"):
-        preparation(kind, np.ones((3, 2)))

@@ -26,6 +26,7 @@ KERNELS = {
     "linear": read_only(X @ X.T),
     "quadratic": read_only((X @ X.T + 1) ** 2),
     "rbf": read_only(np.exp(-((X[:, None] - X) ** 2).sum(axis=2))),
+    "indefinite": read_only(X @ np.diag([3.0, -2.0, 1.0]) @ X.T),
 }
 TARGETS = {
     "one": read_only(Y[:, 0].copy()),
@@ -77,57 +78,34 @@ def test_two_samples_by_hand():
     assert_allclose(gauss_jordan_loo(K, [4, 12], 0.5).outputs, [12, 4], rtol=1e-15)
 
 
-def test_any_symmetric_system_is_solved():
-    K = np.array([[0.0, 2.0, 1.0], [2.0, -1.0, 3.0], [1.0, 3.0, -2.0]])  # indefinite
-    y = np.array([1.0, 2.0, 6.0])
-    loo = gauss_jordan_loo(K, y, 0.1)
-    assert_allclose(loo.outputs, refitted(K, y, 0.1, None, True), rtol=1e-12)
-
-
-def test_zero_pivot_advises():
-    # mu is lost beside the kernel: 1 + 3e-20 == 1
-    with pytest.raises(np.linalg.LinAlgError, match="Increase mu"):
-        gauss_jordan_loo(np.ones((3, 3)), np.ones(3), 1e-20)
-
-
-def test_zero_pivot_in_the_last_row_advises():
+def test_a_zero_pivot_advises_in_the_last_row_too():
     # lambda = 1; without the first sample the system is [[1, 2], [2, 4]]
-    K = [[5.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 3.0]]
-    with pytest.raises(np.linalg.LinAlgError, match="Increase mu"):
-        gauss_jordan_loo(K, np.ones(3), 1 / 3, fit_intercept=False)
+    last = [[5.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 3.0]]
+    # beside a kernel of ones mu is lost: 1 + 3e-20 == 1
+    for K, mu, fit_intercept in ((np.ones((3, 3)), 1e-20, True), (last, 1 / 3, False)):
+        with pytest.raises(np.linalg.LinAlgError, match="mu"):
+            gauss_jordan_loo(K, np.ones(3), mu, fit_intercept=fit_intercept)
 
 
-EYE = np.eye(3)
-ONES = np.ones(3)
+EYE, ONES = np.eye(3), np.ones(3)
 TILTED = np.array([[1.0, 0.5, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
 
 @pytest.mark.parametrize(
-    ("K", "y", "mu", "weight", "message"),
+    ("K", "y", "mu", "weight", "named"),
     [
-        (EYE[:2], ONES, 1, None, r"K must be a square matrix, but has shape \(2, 3\)"),
-        (ONES, ONES, 1, None, r"K must be a square matrix, but has shape \(3,\)"),
-        (TILTED, ONES, 1, None, "symmetric, but K and its transpose differ by 0.1"),
-        (EYE, np.ones(4), 1, None, r"y has shape \(4,\) and K has shape \(3, 3\)"),
-        (EYE, np.ones((3, 0)), 1, None, r"y has shape \(3, 0\) and K"),
-        (EYE, np.ones((3, 1, 1)), 1, None, r"y has shape \(3, 1, 1\) and K"),
-        (EYE, ONES, 1, np.ones(2), r"sample_weight has shape \(2,\) and y has 3 rows"),
-        (EYE, ONES, 1, [1, 0, 1], "sample_weight must be positive, but its minimum is 0"),
-        (EYE, ONES, 1, [1, -1, 1], "sample_weight must be positive, but its minimum is -1"),
-        (EYE, ONES, 0, None, "mu must be positive and finite, but is 0"),
-        (EYE, ONES, -1.5, None, "mu must be positive and finite, but is -1.5"),
-        (EYE, ONES, np.inf, None, "mu must be positive and finite, but is inf"),
-        (EYE, ONES, np.nan, None, "mu must be positive and finite, but is nan"),
-        (EYE * np.nan, ONES, 1, None, "K must be finite"),
-        (EYE, ONES * np.inf, 1, None, "y must be finite"),
-        (EYE, ONES, 1, [1, np.nan, 1], "sample_weight must be finite"),
-        (EYE[:1, :1], ONES[:1], 1, None, "needs two samples or more"),
+        (EYE[:2], ONES, 1, None, r"\(2, 3\)"),
+        (TILTED, ONES, 1, None, "0.1"),
+        (EYE, np.ones((3, 0)), 1, None, r"\(3, 0\)"),
+        (EYE, ONES, 1, [1, 0, 1], "sample_weight"),
+        (EYE, ONES, np.nan, None, "mu"),
+        (EYE * np.nan, ONES, 1, None, "K"),
+        (EYE[:1, :1], ONES[:1], 1, None, "two"),
     ],
 )
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_bad_input_is_refused(K, y, mu, weight, message, fit_intercept):
-    with pytest.raises(ValueError, match=message):
-        gauss_jordan_loo(K, y, mu, sample_weight=weight, fit_intercept=fit_intercept)
+def test_bad_input_is_refused(K, y, mu, weight, named):
+    with pytest.raises(ValueError, match=named):
+        gauss_jordan_loo(K, y, mu, sample_weight=weight)
 
 
 def test_asymmetry_by_rounding_is_accepted():
@@ -205,7 +183,7 @@ def loops_loo(n, method, fit_intercept):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("n", [2, 3, 5, 8])
+@pytest.mark.parametrize("n", [2, 3, 8])
 @pytest.mark.parametrize(
     ("method", "formula"),
     [

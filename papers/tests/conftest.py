@@ -1,7 +1,8 @@
-"""A small set in the challenge's format."""
+"""A small set in the challenge's format, and what the tests of looms share."""
 
 import numpy as np
 import pytest
+from conftest import data_folder  # noqa: F401
 
 
 def _draw(n, seed=0):

