@@ -29,7 +29,6 @@ from looms.kernels import (
     Ranked,
     Weighted,
 )
-from looms.kernels._base import Product, Sum
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Pairs, Samples
 
@@ -264,8 +263,3 @@ def test_contraction_forms_no_tensor(convert):
     finally:
         tracemalloc.stop()
     assert peak < 16 * n * n * 8  # a tensor would take 60 matrices
-
-
-def test_composites_by_name_of_class():
-    assert isinstance(Linear() + Linear(), Sum)
-    assert isinstance(Linear() * Linear(), Product)
