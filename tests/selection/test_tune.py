@@ -110,10 +110,6 @@ class TestTuning:
         assert tuning.value == pytest.approx(np.mean(fit.loo.residuals**2))
         assert tuning.history[-1].value != pytest.approx(tuning.value)
 
-    def test_records_keep_no_machines(self):
-        tuning, _ = tune(Objective(X, Y))
-        assert all(search.best.model is None for _, search in tuning.stages)
-
     def test_failing_points_are_stepped_over_and_counted(self):
         """A kernel that is indefinite but for some hyper-parameters and large ridges."""
 
@@ -242,11 +238,6 @@ class TestSteppingOver:
         tuning, _ = tune(objective, tolerance=0.0, max_iter=20)
         assert np.isfinite(tuning.value)
 
-    def test_evaluations_for_the_curvature_are_counted_apart(self, small_stages):
-        tuning, _ = tune(Objective(X, Y))
-        assert tuning.n_measured == 2
-        assert tuning.n_evaluations == sum(len(s.history) for _, s in tuning.stages)
-
 
 @pytest.mark.parametrize("given", [60, 0.25])
 def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, given):
@@ -262,11 +253,6 @@ def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, giv
     on_all, _ = tune(objective)
     assert on_all.value < tuning.value < on_all.value + on_all.standard_error
     assert tune(objective, max_samples=N)[0].value == on_all.value
-
-
-def test_a_callback_that_stops_on_some_samples_is_the_outcome(small_stages):
-    tuning, _ = tune(Objective(X, Y), max_samples=0.5, progress=lambda *_: True)
-    assert tuning.stop_reason is StopReason.CALLBACK
 
 
 def test_subsamples_are_of_whole_groups():
@@ -343,10 +329,6 @@ class TestLandmarks:
         assert (check.n_evaluations, check.n_iterations) == (1, 0)
         assert tuning.n_iterations == search.n_iterations > 0
         assert tuning.stop_reason is search.stop_reason is StopReason.WITHIN_NOISE
-
-    def test_landmarks_that_span_all_samples_are_fewer(self):
-        tuning, _ = tune(Objective(X, Y, kernel="linear"))
-        assert tuning.n_landmarks == 2
 
     def test_progress_can_stop_it_there(self):
         tuning, fit = tune(
