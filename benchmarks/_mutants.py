@@ -417,7 +417,7 @@ MUTANTS = (
         "selection/_target_transforms.py",
         "return np.asarray(rest / (total - weight))",
         "return np.asarray((rest + own) / total)",
-        ("estimators/test_targets.py",),
+        ("estimators/test_tabular.py",),
         "held-out predictions of a transformed target: the residual of the row itself",
     ),
     Mutant(

@@ -53,12 +53,6 @@ def test_small_problems_use_one_thread_and_large_ones_those_of_scipy_alone():
     assert set(pools().values()) == {2}
 
 
-@pytest.mark.parametrize("n_samples", [100, 5000])
-def test_limits_set_outside_hold(n_samples):
-    with threadpool_limits(1, user_api="blas"), blas_threads(n_samples):
-        assert set(pools().values()) == {1}
-
-
 @pytest.mark.parametrize("sizes", [(100, 100), (5000, 100), (100, 5000), (5000, 5000)], ids=str)
 def test_contexts_of_two_python_threads_overlap(sizes):
     """The first one in leaves first: the limit stays until the other leaves too."""
@@ -156,17 +150,6 @@ def test_openmp_has_one_thread_on_small_problems(n_samples, inside):
     assert openmp() == {2}
     with pytest.raises(KeyError), openmp_threads(n_samples):
         raise KeyError
-    assert openmp() == {2}
-
-
-def test_limits_of_openmp_set_outside_and_inside_hold():
-    with threadpool_limits(1, user_api="openmp"):
-        for n_samples in (0, 20_000):
-            with openmp_threads(n_samples):
-                assert openmp() == {1}
-        assert openmp() == {1}
-    with openmp_threads(0):
-        threadpool_limits(3, user_api="openmp")  # by an estimator that does not clean up
     assert openmp() == {2}
 
 
