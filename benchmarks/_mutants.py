@@ -13,7 +13,7 @@ class Mutant(NamedTuple):
     name : of one or two words.
     file : path below ``src/looms``.
     old, new : text that is there once, and what it becomes.
-    tests : paths below ``tests``, of files of which one has a test that fails.
+    tests : paths below ``tests`` of files of which one has a test that fails, or ids in them.
     breaks : answer that is wrong then.
     """
 
@@ -417,7 +417,7 @@ MUTANTS = (
         "selection/_target_transforms.py",
         "return np.asarray(rest / (total - weight))",
         "return np.asarray((rest + own) / total)",
-        ("estimators/test_tabular.py",),
+        ("estimators/test_tabular.py::TestTarget",),
         "held-out predictions of a transformed target: the residual of the row itself",
     ),
     Mutant(

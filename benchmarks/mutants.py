@@ -2,12 +2,14 @@
 
 Each of `_mutants.MUTANTS` changes one place of a copy of `src/looms`, and runs the test files that
 it names, the fast tests before the slow ones, until one fails. A mutant that no test fails on
-survives: its answer is as good as the right one, or a test is missing.
+survives: its answer is as good as the right one, or a test is missing. Rows of the table of mutants
+that were not chosen stay, with the commit that they were run with.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import re
 import shutil
@@ -19,11 +21,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from _mutants import MUTANTS, Mutant
-from _report import write_table
+from _report import COMMIT, RESULTS, write_table
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "looms"
-HEADER = ["mutant", "file", "breaks", "outcome", "test", "seconds"]
+HEADER = ["mutant", "file", "breaks", "outcome", "test", "seconds", "commit"]
 
 
 def mutated(mutant: Mutant) -> str:
@@ -32,7 +34,8 @@ def mutated(mutant: Mutant) -> str:
     n = text.count(mutant.old)
     if n != 1 or mutant.old == mutant.new:
         raise ValueError(f"{mutant.name}: {mutant.file} has {n} times {mutant.old!r}, not once.")
-    absent = [path for path in mutant.tests if not (ROOT / "tests" / path).exists()]
+    paths = [test.partition("::")[0] for test in mutant.tests]
+    absent = [path for path in paths if not (ROOT / "tests" / path).exists()]
     if absent:
         raise ValueError(f"{mutant.name}: no {', '.join(absent)} in tests/.")
     return text.replace(mutant.old, mutant.new)
@@ -72,7 +75,17 @@ def run_of(mutant: Mutant, package: Path, limit: float) -> list[object]:
         path.write_bytes(whole)
     outcome = "survived" if test is None else "killed"
     seconds = round(time.monotonic() - began)
-    return [mutant.name, mutant.file, mutant.breaks, outcome, test or "", seconds]
+    return [mutant.name, mutant.file, mutant.breaks, outcome, test or "", seconds, COMMIT]
+
+
+def rows_before() -> dict[str, list[object]]:
+    """Rows of the table that there is, by the names of the mutants."""
+    path = RESULTS / "mutants.csv"
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        next(file)  # the command
+        return {row[0]: list(row) for row in csv.reader(file)}
 
 
 def main() -> None:
@@ -90,17 +103,17 @@ def main() -> None:
         if (options.only is None or not {mutant.name, mutant.file}.isdisjoint(options.only))
         and (options.core == options.above or mutant.core == options.core)
     ]
-    rows = []
+    rows: dict[str, list[object]] = {}
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "looms"
         shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
         for mutant in chosen:
-            rows.append(run_of(mutant, package, options.limit))
-            print(*rows[-1][:1], *rows[-1][3:], flush=True)
-    survivors = [row[0] for row in rows if row[3] == "survived"]
-    if len(rows) == len(MUTANTS):
-        write_table("mutants", HEADER, rows)
-    print(f"{len(rows)} mutants, {len(survivors)} survived: {', '.join(map(str, survivors))}")
+            rows[mutant.name] = row = run_of(mutant, package, options.limit)
+            print(mutant.name, *row[3:], flush=True)
+    known = rows_before() | rows
+    write_table("mutants", HEADER, [known[m.name] for m in MUTANTS if m.name in known])
+    survivors = [name for name, row in rows.items() if row[3] == "survived"]
+    print(f"{len(rows)} mutants, {len(survivors)} survived: {', '.join(survivors)}")
 
 
 if __name__ == "__main__":

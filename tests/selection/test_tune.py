@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
-from looms.kernels import RBF, Linear
+from looms.kernels import RBF
 from looms.optimize._search import Point, StopReason
 from looms.selection._low_rank import LowRankObjective
 from looms.selection._objective import Objective
@@ -156,16 +156,6 @@ class TestTuning:
         assert len(fit.member.dual_coef) == N
 
     @pytest.mark.slow
-    def test_random_state_draws_the_subsamples(self, small_stages):
-        objective = Objective(X, Y)
-        default, seeded, other = (
-            tune(objective, random_state=state)[0].theta
-            for state in (None, np.random.RandomState(0), np.random.RandomState(1))
-        )
-        np.testing.assert_array_equal(default, seeded)
-        assert (other != seeded).any()
-
-    @pytest.mark.slow
     def test_a_failing_restart_does_no_harm(self, small_stages):
         once, thrice = (tune(Objective(X, Y), n_restarts=n)[0] for n in (0, 4))
         assert [size for size, _ in thrice.stages] == [60] * 5 + [N]
@@ -229,14 +219,6 @@ class TestSteppingOver:
         tune(Objective(X, Y, kernel=Watched(1.0, (1.0, 1.1))))
         assert min(seen) >= 1.0 - 1e-12
         assert max(seen) <= 1.1 + 1e-12
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("criterion", ["hinge", "press"])
-    def test_without_tolerance(self, small_stages, criterion):
-        y = np.where(Y - np.median(Y) > 0, 1.0, -1.0)
-        objective = Objective(X, y, kernel=Linear() + 0.5 * RBF(), criterion=criterion)
-        tuning, _ = tune(objective, tolerance=0.0, max_iter=20)
-        assert np.isfinite(tuning.value)
 
 
 @pytest.mark.parametrize("given", [60, 0.25])
@@ -329,14 +311,6 @@ class TestLandmarks:
         assert (check.n_evaluations, check.n_iterations) == (1, 0)
         assert tuning.n_iterations == search.n_iterations > 0
         assert tuning.stop_reason is search.stop_reason is StopReason.WITHIN_NOISE
-
-    def test_progress_can_stop_it_there(self):
-        tuning, fit = tune(
-            Objective(X, Y, kernel="ard"), progress=lambda stage, *_: stage.n_samples == N
-        )
-        assert tuning.stop_reason is StopReason.CALLBACK
-        assert [search.n_iterations for _, search in tuning.stages[1:]] == [1, 0]
-        assert len(fit.member.dual_coef) == N
 
 
 @pytest.mark.slow
