@@ -537,7 +537,7 @@ MUTANTS = (
         "fitted/_certificate.py",
         "first = int(np.argmax(residuals))",
         "first = int(np.argmin(residuals))",
-        ("estimators/test_certificate.py",),
+        ("estimators/test_certificate.py::test_precomputed_and_few_rows",),
         "certificate: the row with the largest residual is not refitted",
     ),
     Mutant(
