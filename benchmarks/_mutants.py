@@ -631,10 +631,10 @@ MUTANTS = (
     Mutant(
         "balanced weights",
         "estimators/_encoding.py",
-        "return np.asarray((mass.sum() / (len(classes) * mass))[labels])",
-        "return np.asarray((mass.sum() / mass)[labels])",
-        ("estimators/test_selecting.py", "estimators/test_decisions.py", "svm/test_svc.py"),
-        "balanced class weights: not of mean one",
+        "mass = np.bincount(labels, weights=sample_weight, minlength=len(classes))",
+        "mass = np.bincount(labels, minlength=len(classes)).astype(float)",
+        ("estimators/test_decisions.py",),
+        "balanced class weights: weights of rows dropped",
     ),
     Mutant(
         "weights of a pipeline",
