@@ -633,7 +633,7 @@ MUTANTS = (
         "estimators/_encoding.py",
         "mass = np.bincount(labels, weights=sample_weight, minlength=len(classes))",
         "mass = np.bincount(labels, minlength=len(classes)).astype(float)",
-        ("estimators/test_decisions.py",),
+        ("estimators/test_decisions.py::test_balanced_classes_have_equal_sums_of_weights",),
         "balanced class weights: weights of rows dropped",
     ),
     Mutant(
