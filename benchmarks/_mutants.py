@@ -729,7 +729,7 @@ MUTANTS = (
         "report/_cautions.py",
         "worse = value - by_blocks if fitted.outcome.decides else by_blocks - value",
         "worse = value - by_blocks",
-        ("report/test_cautions.py",),
+        ("report/test_cautions.py::test_rows_in_an_order_are_pointed_out_once",),
         "caution of rows in an order: of a regressor, where blocks are better",
     ),
     Mutant(
