@@ -90,37 +90,6 @@ def test_values_of_many_machines_are_those_of_each(name, targets):
     assert_allclose(Criterion.values(criterion, y, outputs, weight), each, rtol=1e-13)
 
 
-def test_values_need_both_classes_of_every_machine():
-    y, outputs = np.array([[1.0], [1.0], [-1.0]]), np.zeros((3, 2, 1))
-    with pytest.raises(ValueError, match="each needs a sample with positive weight"):
-        WMW().values(y, outputs, np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]]))
-
-
-def test_slope_of_press_for_real_targets(numerical_gradient):
-    y = RNG.standard_normal(N)
-    expected = numerical_gradient(lambda f: PRESS().evaluate(*HeldOut(y, f)).value, F)
-    assert_allclose(PRESS().evaluate(*HeldOut(y, F)).slope, expected, rtol=1e-8, atol=1e-12)
-
-
-@grid
-def test_types_and_signs(name, targets, weights):
-    criterion = CRITERIA[name]
-    evaluation = criterion.evaluate(*loo_of(targets, weights))
-    assert type(evaluation.value) is float
-    assert type(evaluation.standard_error) is float
-    assert evaluation.value > 0
-    assert evaluation.standard_error > 0
-
-
-@grid
-def test_scale_of_weights_does_not_matter(name, targets, weights):
-    criterion = CRITERIA[name]
-    loo = loo_of(targets, weights)
-    scaled = criterion.evaluate(loo.y, loo.outputs, 7.0 * loo.sample_weight)
-    for ours, theirs in zip(scaled, criterion.evaluate(*loo), strict=True):
-        assert_allclose(ours, theirs, rtol=1e-13, atol=1e-16)
-
-
 @each_criterion
 def test_whole_weights_are_copies(criterion):
     times = np.arange(N) % 3
@@ -130,37 +99,15 @@ def test_whole_weights_are_copies(criterion):
 
 
 @each_criterion
-def test_weights_matter(criterion):
-    plain, weighted = loo_of("one", "unweighted"), loo_of("one", "weighted")
-    assert abs(criterion.evaluate(*plain).value - criterion.evaluate(*weighted).value) > 1e-3
-
-
-@each_criterion
-@pytest.mark.parametrize("weights", WEIGHTS)
-def test_several_targets_are_averaged(criterion, weights):
-    whole = criterion.evaluate(*loo_of("three", weights))
-    parts = [
-        criterion.evaluate(*HeldOut(y, f, WEIGHTS[weights]))
-        for y, f in zip(Y3.T, F3.T, strict=True)
-    ]
+@pytest.mark.parametrize("targets", ["column", "three"])
+def test_several_targets_are_averaged(criterion, targets):
+    loo = loo_of(targets, "zeros")
+    whole = criterion.evaluate(*loo)
+    columns = zip(loo.y.T, loo.outputs.T, strict=True)
+    parts = [criterion.evaluate(*HeldOut(y, f, loo.sample_weight)) for y, f in columns]
     assert_allclose(whole.value, np.mean([part.value for part in parts]), rtol=1e-13)
-    slopes = np.column_stack([part.slope for part in parts]) / 3
+    slopes = np.column_stack([part.slope for part in parts]) / len(parts)
     assert_allclose(whole.slope, slopes, rtol=1e-12, atol=1e-17)
-
-
-@each_criterion
-def test_column_is_one_target(criterion):
-    one, column = (criterion.evaluate(*loo_of(t, "weighted")) for t in ("one", "column"))
-    assert_allclose(column.value, one.value, rtol=1e-14)
-    assert_allclose(column.standard_error, one.standard_error, rtol=1e-13)
-    assert_allclose(column.slope.ravel(), one.slope, rtol=1e-13)
-
-
-@each_criterion
-def test_better_outputs_are_better(criterion):
-    for factor in (0.5, 1.5):  # moved towards their labels
-        better = HeldOut(Y, F + factor * (Y - F) * 0.3)
-        assert criterion.evaluate(*better).value < criterion.evaluate(*HeldOut(Y, F)).value
 
 
 @pytest.mark.parametrize(
@@ -187,14 +134,6 @@ def test_by_hand(criterion, expected, slope):
     evaluation = criterion.evaluate(*HeldOut([1, -1], [0.5, 2.0], [3, 1]))
     assert_allclose(evaluation.value, expected, rtol=1e-14)
     assert_allclose(evaluation.slope, slope, rtol=1e-13)
-
-
-def test_satisfied_margins_count_nothing():
-    loo = HeldOut([1, -1], [1.5, -3.0])
-    for criterion in (Hinge(), SquaredHinge()):
-        value, standard_error, slope, _ = criterion.evaluate(*loo)
-        assert value == standard_error == 0
-        assert_array_equal(slope, [0, 0])
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -238,12 +177,11 @@ def test_steep_wmw_is_one_minus_auc(weights):
     assert_allclose(ours, 1 - roc_auc_score(Y, f, sample_weight=WEIGHTS[weights]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("block", [1, 5, 14, 20, 50, 1000])
-@pytest.mark.parametrize("weights", WEIGHTS)
-def test_wmw_by_blocks(block, weights, monkeypatch):
-    whole = WMW().evaluate(*loo_of("one", weights))
+@pytest.mark.parametrize("block", [1, 20, 50])
+def test_wmw_by_blocks(block, monkeypatch):
+    whole = WMW().evaluate(*loo_of("one", "zeros"))
     monkeypatch.setattr(_differentiable, "_BLOCK", block)
-    parts = WMW().evaluate(*loo_of("one", weights))
+    parts = WMW().evaluate(*loo_of("one", "zeros"))
     for ours, theirs in zip(parts, whole, strict=True):
         assert_allclose(ours, theirs, rtol=1e-12, atol=1e-17)
 
@@ -252,22 +190,25 @@ def test_wmw_by_blocks(block, weights, monkeypatch):
     ("y", "weight"), [(np.ones(4), None), (-np.ones(4), None), ([1, 1, -1, -1], [1, 1, 0, 0])]
 )
 def test_wmw_needs_both_classes(y, weight):
-    with pytest.raises(ValueError, match="WMW compares two classes"):
-        WMW().evaluate(*HeldOut(y, np.arange(4.0), weight))
+    loo = HeldOut(y, np.arange(4.0), weight)
+    with pytest.raises(ValueError, match="two classes"):
+        WMW().evaluate(*loo)
+    outputs, weight = (
+        np.zeros((4, 2, 1)),
+        np.column_stack([[1.0, 1.0, 1.0, 1.0], loo.sample_weight]),
+    )
+    with pytest.raises(ValueError, match="two classes"):
+        WMW().values(loo.y[:, None], outputs, weight)
 
 
 # Standard errors --------------------------------------------------------------
 
 
-def test_standard_error_of_a_mean():
-    losses = (Y - F) ** 2
-    ours = PRESS().evaluate(*HeldOut(Y, F)).standard_error
-    assert_allclose(ours, losses.std() / np.sqrt(N), rtol=1e-13)
-
-
-def test_standard_error_of_several_targets_is_of_the_mean_of_a_sample():
-    losses = ((Y3 - F3) ** 2).mean(axis=1)
-    ours = PRESS().evaluate(*HeldOut(Y3, F3)).standard_error
+@pytest.mark.parametrize("targets", ["one", "three"])
+def test_standard_error_is_that_of_a_mean_over_samples(targets):
+    loo = loo_of(targets, "unweighted")
+    losses = (loo.residuals**2).reshape(N, -1).mean(axis=1)
+    ours = PRESS().evaluate(*loo).standard_error
     assert_allclose(ours, losses.std() / np.sqrt(N), rtol=1e-13)
 
 
@@ -288,14 +229,6 @@ def test_standard_error_against_the_bootstrap(criterion, weighted):
 
 
 # Options -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [SmoothedError, WMW, CrossEntropy])
-def test_gamma_matters(kind):
-    loo = HeldOut(Y, F)
-    mild, steep = kind(steepness=1.0).evaluate(*loo), kind(steepness=20.0).evaluate(*loo)
-    assert abs(mild.value - steep.value) > 0.05
-    assert abs(mild.slope - steep.slope).max() > 1e-3
 
 
 @pytest.mark.parametrize("kind", [SmoothedError, WMW, CrossEntropy])
@@ -336,21 +269,6 @@ def test_multi_class_rates_against_scikit_learn(weights):
     assert_allclose(balanced_error_rate(*loo), theirs, rtol=1e-12)
 
 
-def test_largest_output_wins_whatever_its_sign():
-    y = [[1, -1, -1], [-1, 1, -1], [-1, -1, 1], [-1, -1, 1]]
-    f = [[-3, -5, -9], [5, 4, 3], [0, 0.1, 0.2], [-1, -0.5, -0.2]]
-    assert error_rate(*HeldOut(y, f)) == 0.25
-    assert_allclose(balanced_error_rate(*HeldOut(y, f)), 1 / 3, rtol=1e-14)
-
-
-@pytest.mark.parametrize("rate", [error_rate, balanced_error_rate])
-def test_threshold_matters(rate):
-    loo = HeldOut([1, 1, -1], [0.3, 0.8, -0.2])
-    assert rate(*loo) == rate(*loo, threshold=0.1) == 0
-    assert rate(*loo, threshold=0.5) > 0
-    assert rate(*loo, threshold=-0.5) > 0
-
-
 def test_outputs_must_be_above_the_threshold():
     loo = HeldOut([1, -1], [0.25, 0.25])
     assert error_rate(*loo, threshold=0.25) == 0.5
@@ -366,37 +284,16 @@ def test_a_class_without_weight_does_not_count():
 # Names -----------------------------------------------------------------------------
 
 
-def test_names():
-    assert list(DIFFERENTIABLE) == [
-        "press",
-        "hinge",
-        "squared_hinge",
-        "smoothed_error",
-        "wmw",
-        "cross_entropy",
-    ]
+def test_criteria_are_values_with_names():
+    assert WMW(3.0) == WMW(steepness=3.0) != WMW(4.0)
     for name, criterion in DIFFERENTIABLE.items():
-        assert as_criterion(name) is criterion
-        assert as_criterion(criterion) is criterion
+        assert as_criterion(name) is as_criterion(criterion) is criterion
         assert criterion.needs_labels == (name != "press")
-
-
-def test_criteria_are_values():
-    assert WMW(3.0) == WMW(steepness=3.0)
-    assert WMW(3.0) != WMW(4.0)
-    with pytest.raises(AttributeError):
-        WMW().steepness = 3.0
-
-
-def test_unknown_names_list_the_known():
-    with pytest.raises(ValueError, match=r"Unknown criterion 'auc'; known are press, hinge, .*wmw"):
+    with pytest.raises(ValueError, match="'auc'; known are press, hinge"):
         as_criterion("auc")
-
-
-@pytest.mark.parametrize("criterion", [None, WMW, 3, np.mean])
-def test_anything_else_is_refused(criterion):
-    with pytest.raises(TypeError, match="A criterion is a name or"):
-        as_criterion(criterion)
+    for other in (None, WMW, 3, np.mean):
+        with pytest.raises(TypeError, match="criterion"):
+            as_criterion(other)
 
 
 @grid

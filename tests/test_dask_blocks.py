@@ -88,6 +88,9 @@ def test_a_sweep_gives_the_bits_of_blocks_in_memory(table, collection):
     assert same_bits((*sums, *own), (*sums_, *own_))
     for ours, theirs in zip(blocks.results(work, y), expected.results(work, y), strict=True):
         assert same_bits((*ours[0], *ours[1]), (*theirs[0], *theirs[1]))
+    places = np.array([0, 5, 127, 128, 600, 999])
+    rows = blocks.rows(places)
+    assert np.array_equal(rows.toarray() if sp.issparse(rows) else rows, X[places])
 
 
 def test_partitions_of_any_length_are_cut_into_blocks(table):
@@ -127,22 +130,10 @@ def test_groups_that_partitions_hold_are_in_one_block(table, monkeypatch):
         Placed.of(scattered, blocks)
 
 
-@pytest.mark.parametrize("collection", COLLECTIONS)
-def test_rows_come_from_their_partitions(table, collection):
-    X, _ = table
-    places = np.array([0, 5, 127, 128, 600, 999])
-    rows = DaskBlocks(COLLECTIONS[collection](X)).rows(places)
-    rows = rows.toarray() if sp.issparse(rows) else rows
-    expected = X.astype(np.float32) if collection == "single precision" else X
-    assert np.array_equal(rows, expected[places])
-
-
 @pytest.mark.parametrize(
     "collected",
     [
-        lambda y: da.from_array(y, chunks=300),
         lambda y: da.from_array(y, chunks=300)[da.from_array(y, chunks=300) != "maybe"],
-        lambda y: dd.from_pandas(pd.Series(y), npartitions=7),
         lambda y: dd.from_pandas(pd.Series(y, dtype="category"), npartitions=2),
         list,
     ],
@@ -217,13 +208,11 @@ ONE = pd.DataFrame({"a": [1.0, 2.0], "b": [3, 4]})
         (as_table(ONE, ONE[["b", "a"]]), r"Partition 1 of X has columns \['b', 'a'\], but X has"),
         (as_table(ONE, ONE.astype({"b": "category"})), "Partition 1 .* 'b' has type category"),
         (as_table(ONE, ONE.assign(a=["x", "y"])), "Partition 1 .* 'a' has type .*preprocessor"),
-        (as_table(ONE, ONE.assign(a=pd.NaT)), "Partition 1 .* 'a' has type datetime64"),
         (as_table(ONE, ONE.replace(4, None)), "Partition 1 .* (NaN or infinity|has type object)"),
         (as_table(ONE, ONE.replace(2.0, np.nan)), "Partition 1 of X contains NaN or infinity"),
         (as_array(np.eye(3), np.eye(3)[:, :2]), r"Partition 1 of X has shape \(3, 2\), but 3"),
         (as_array(np.eye(3), np.eye(3)[:2]), "Partition 1 of X has 2 rows, but 3 are expected"),
         (as_array(np.eye(3), np.eye(3).astype(str)), "Partition 1 of X has type <U"),
-        (as_array(np.eye(3), np.full((3, 3), np.inf)), "Partition 1 of X contains NaN or inf"),
         (da.ones((4, 2), chunks=2)[da.zeros(4, chunks=2) > 0], "all of its 2 partitions are empty"),
         (da.ones(4, chunks=2), r"X must have two dimensions .* got shape \(4,\)"),
     ],
@@ -281,7 +270,7 @@ def test_a_large_subset_stays_in_partitions(table, monkeypatch):
     assert np.array_equal(part.rows(np.array([2, 5])), X[places[[2, 5]]])
 
 
-@pytest.mark.parametrize("collection", ["chunks", "unknown lengths", "table"])
+@pytest.mark.parametrize("collection", ["unknown lengths", "table"])
 @pytest.mark.slow
 def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
     X, y = table
@@ -291,7 +280,7 @@ def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
     kept = [] if names is None else list(names)
     new = X[:50] if names is None else pd.DataFrame(X[:50], columns=names)
     of_numbers = KernelRegressor, X[:, 0] + (y == "yes")
-    for machine, targets in [(KernelClassifier, y), of_numbers][collection == "chunks" :]:
+    for machine, targets in ((KernelClassifier, y), of_numbers):
         collected = [da.from_array(values, chunks=300) for values in (targets, weight)]
         ours = machine(**options).fit(D, *collected)
         theirs = machine(**options).fit(X, targets, weight)
@@ -320,19 +309,7 @@ def test_machines_of_all_rows_at_once_read_collections(table, machine):
     np.testing.assert_array_equal(machine.X_fit_, X)
 
 
-@pytest.mark.slow
-def test_more_landmarks_than_rows_are_as_many_as_rows(table):
-    X, y = (each[:100] for each in table)
-    models = (KernelClassifier(mu=0.1, n_landmarks=m) for m in (2000, 100))
-    D = COLLECTIONS["chunks"](X), da.from_array(y, chunks=100)
-    more, all_of_them = (model.fit(*D) for model in models)
-    assert len(more.landmarks_) == len(all_of_them.landmarks_)
-    np.testing.assert_array_equal(more.loo_.outputs, all_of_them.loo_.outputs)
-
-
-@pytest.mark.parametrize(
-    ("n_classes", "method"), [(2, "predict_log_proba"), (3, "predict"), (3, "predict_proba")]
-)
+@pytest.mark.parametrize(("n_classes", "method"), [(2, "predict_log_proba"), (3, "predict")])
 @pytest.mark.slow
 def test_predictions_of_a_support_vector_machine_are_lazy(n_classes, method):
     X = np.random.default_rng(0).normal(size=(40, 3))
@@ -399,7 +376,7 @@ def wait_until(condition, seconds=600):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @quiet_clusters
-def test_one_two_and_four_workers_that_die_give_the_same_bits(table, tmp_path):
+def test_one_worker_and_three_that_die_give_the_same_bits(table, tmp_path):
     distributed = pytest.importorskip("distributed")
     X, labels = table
     y = np.where(labels == "yes", 1.0, -1.0)
@@ -413,7 +390,7 @@ def test_one_two_and_four_workers_that_die_give_the_same_bits(table, tmp_path):
         distributed.LocalCluster(n_workers=1, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
-        for n_workers in (1, 2, 4):
+        for n_workers in (1, 3):
             cluster.scale(n_workers)
             wait_until(lambda n=n_workers: len(client.ncores()) == n)
             blocks = DaskBlocks(COLLECTIONS["unknown lengths"](X), size=32)

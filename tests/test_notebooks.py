@@ -10,7 +10,7 @@ from sklearn.dummy import DummyClassifier
 from stacks import stacked_classifier
 
 import looms
-from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
+from looms import KernelClassifier, KernelRegressor, Search
 
 X, Y = load_iris(return_X_y=True)
 #: A name that would run a script, turn the direction of writing, and end a cell.
@@ -101,10 +101,3 @@ def test_candidates_are_a_list_and_a_table(tmp_path):
     again = looms.model_files.load_model(tmp_path / "model.skops").model
     assert rows_of(again.candidates_) == rows
     assert np.isfinite([candidate.loss for candidate in again.candidates_]).all()
-
-
-def test_candidates_of_a_model_of_tables_are_a_list_and_a_table():
-    model = TabularRegressor(["linear"], preprocess=None)
-    candidates = model.fit(X[:60], X[:60] @ [1, 2, 3, 4] + Y[30:90]).candidates_
-    assert [row[0] for row in rows_of(candidates)] == ["kernel", "linear"]
-    assert isinstance(candidates, list)

@@ -8,18 +8,18 @@ pytest.importorskip("skl2onnx", reason="skl2onnx is not installed", exc_type=Imp
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed", exc_type=ImportError)
 
 from _onnx_cases import CASES, CLASSES, NUMBERS, ROWS, TWO, X, differences, fitted, of_onnx
+from pairwise import pairwise
 from scipy import sparse
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import FloatTensorType
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
-from stacks import stacked_classifier, stacked_regressor
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
-from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
+from looms.estimators._trees import BoostedTreesClassifier
 from looms.kernels import (
     RBF,
     Columns,
@@ -87,9 +87,14 @@ def rows_with_gaps():
     return rows
 
 
-@pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("candidates", [["rbf"], ["linear", "estimator"]], ids=str)
-@pytest.mark.parametrize("y", [TWO, CLASSES, np.exp(NUMBERS[:, 0])], ids=["two", "three", "log"])
+@pytest.mark.parametrize(
+    ("named", "candidates", "y"),
+    pairwise(
+        [True, False],
+        [["rbf"], ["linear", "estimator"]],
+        [TWO, CLASSES, np.exp(NUMBERS[:, 0])],
+    ),
+)
 @pytest.mark.slow
 def test_tables_of_numbers_are_prepared_in_the_graph(y, candidates, named):
     classes = y.dtype.kind != "f"
@@ -119,12 +124,10 @@ def test_columns_of_text_and_dates_are_refused_by_name(machine):
     table = pd.DataFrame({"size": X[:, 0], "color": np.where(X[:, 1] > 5, "red", "blue")})
     table["day"] = pd.date_range("2026-01-01", periods=len(X))
     model = machine(["linear"]).fit(table, y)
-    with pytest.raises(ValueError, match=r"text, categories or dates: 'color', 'day'\. Encode"):
+    with pytest.raises(ValueError, match=r"'color', 'day'"):
         to_onnx(model, X[:1])
     model = machine(["linear"], preprocess=StandardScaler()).fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"StandardScaler\(\) is no step .* put it before the model"
-    ):
+    with pytest.raises(ValueError, match=r"StandardScaler\(\) is no step"):
         to_onnx(model, X[:1])
     model = machine(["linear"]).fit(sparse.csr_array(X), y)
     with pytest.raises(ValueError, match="A graph takes no sparse rows"):
@@ -141,17 +144,13 @@ def test_stacks_of_classes_with_an_estimator_are_converted_with_it(y, estimator)
     assert others == 0
 
 
-def test_boosted_trees_are_converted():
-    trees = stacked_regressor(["linear", BoostedTreesRegressor()])
-    largest, _ = differences(trees.fit(X, NUMBERS[:, 0]), "float64")
-    assert largest < 1e-9
-
-
-@pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
 @pytest.mark.parametrize(
-    "machine",
-    [KernelClassifier(mu=0.1), KernelClassifier("linear", loss="hinge", mu=0.01)],
-    ids=str,
+    ("machine", "y"),
+    [
+        (KernelClassifier(mu=0.1), TWO),
+        (KernelClassifier("linear", loss="hinge", mu=0.01), CLASSES),
+    ],
+    ids=["two", "three"],
 )
 def test_class_weights_decide_and_are_in_no_probability(machine, y):
     weighted = clone(machine).set_params(class_weight="balanced").fit(X, y)
@@ -191,11 +190,6 @@ def test_probabilities_by_name_of_the_class():
     np.testing.assert_allclose([*named[0].values()], machine.predict_proba(row)[0], atol=1e-6)
 
 
-def test_the_best_of_a_grid():
-    search = GridSearchCV(KernelRegressor(mu=1e-3), {"mu": [0.01, 0.1]}, cv=3).fit(X, NUMBERS)
-    np.testing.assert_allclose(of_onnx(search, ROWS)[0], search.predict(ROWS), rtol=0, atol=1e-10)
-
-
 def test_a_linear_machine_does_not_carry_its_rows():
     linear, rbf = (
         len(to_onnx(KernelRegressor(kernel, mu=1e-3).fit(ROWS, ROWS), X[:1]).SerializeToString())
@@ -204,57 +198,42 @@ def test_a_linear_machine_does_not_carry_its_rows():
     assert linear < ROWS.nbytes < rbf
 
 
-@pytest.mark.parametrize("kernel", [Hamming(), Function(np.inner), 2.0 * Columns(Hamming(), [0])])
-def test_kernels_without_a_form_are_refused_by_name(kernel):
-    codes = np.random.default_rng(0).integers(0, 3, (20, 2)).astype(float)
-    machine = KernelRegressor(kernel, mu=0.1).fit(codes, codes[:, 0])
-    with pytest.raises(ValueError, match=r"(Hamming|Function) has no ONNX form; kernels that have"):
-        to_onnx(machine, codes[:1])
-
-
 @pytest.mark.parametrize(
-    "kernel",
-    [Constant(2.0), Constant(2.0) + Constant(1.0), 3.0 * Constant(2.0), Normalized(Constant(2.0))],
+    ("kernel", "name"),
+    [
+        *((Hamming(), "Hamming"), (2.0 * Columns(Hamming(), [0]), "Hamming")),
+        *((Function(np.inner), "Function"), (Precomputed(), "Precomputed")),
+    ],
 )
-def test_a_constant_kernel_has_an_output_for_each_row(kernel):
+def test_kernels_without_a_form_are_refused_by_name(kernel, name):
+    codes = np.random.default_rng(0).integers(0, 3, (20, 2)).astype(float)
+    rows = codes @ codes.T if kernel.pairwise else codes
+    machine = KernelRegressor(kernel, mu=0.1).fit(rows, codes[:, 0])
+    with pytest.raises(ValueError, match=f"{name} has no ONNX form"):
+        to_onnx(machine, rows[:1])
+
+
+def test_a_constant_kernel_has_an_output_for_each_row():
+    kernel = 3.0 * Constant(2.0) + Normalized(Constant(2.0))
     machine = KernelRegressor(kernel, mu=0.1).fit(X, NUMBERS)
     (outputs,) = of_onnx(machine, ROWS)
     np.testing.assert_allclose(outputs, machine.predict(ROWS), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    "machine",
-    [
-        KernelRegressor(mu=1e-3),
-        KernelRegressor(),
-        KernelClassifier(mu=1e-3),
-        TabularClassifier(),
-        TabularRegressor(),
-    ],
-)
+def test_rows_that_are_not_of_the_features_are_refused():
+    machine = KernelClassifier(mu=1e-3).fit(X, TWO)
+    with pytest.raises(ValueError, match=r"was fitted to 3 features, but the row .* has 2"):
+        to_onnx(machine, X[:1, :2])
+    columns = [(name, FloatTensorType([None, 1])) for name in "abc"]
+    with pytest.raises(ValueError, match="got 3 inputs"):
+        to_onnx(machine, initial_types=columns)
+
+
+@pytest.mark.parametrize("machine", [KernelRegressor(mu=1e-3), TabularClassifier()])
 def test_machines_are_to_be_fitted_first(machine):
     options = {"zipmap": False} if is_classifier(machine) else None
     with pytest.raises(NotFittedError, match="not fitted yet"):
         to_onnx(machine, X[:1], options=options)
-
-
-@pytest.mark.parametrize(
-    "machine",
-    [KernelRegressor(mu=1e-3).fit(X, NUMBERS), KernelClassifier(mu=1e-3).fit(X, TWO)],
-    ids=repr,
-)
-def test_rows_that_are_not_of_the_features_are_refused(machine):
-    with pytest.raises(ValueError, match=r"was fitted to 3 features, but the row .* has 2"):
-        to_onnx(machine, X[:1, :2])
-    columns = [(name, FloatTensorType([None, 1])) for name in "abc"]
-    with pytest.raises(ValueError, match="takes one tensor of its 3 features, got 3 inputs"):
-        to_onnx(machine, initial_types=columns)
-
-
-def test_kernel_matrices_are_refused_by_name():
-    machine = KernelRegressor(Precomputed(), mu=1e-3).fit(X @ X.T, NUMBERS)
-    with pytest.raises(ValueError, match="Precomputed has no ONNX form"):
-        to_onnx(machine, (X @ X.T)[:1])
 
 
 def test_old_operators_are_refused():

@@ -46,11 +46,6 @@ def test_rooms_are_attributes():
     assert done.returncode == 0, done.stderr
 
 
-def test_names_are_looked_up_once():
-    assert looms.KernelClassifier is vars(looms)["KernelClassifier"]
-    assert looms.criteria.PRESS.__module__.startswith("looms.criteria")
-
-
 @pytest.mark.parametrize("room", ROOMS)
 def test_public_names_have_examples(room):
     module = import_module(f"looms.{room}")

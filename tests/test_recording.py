@@ -42,13 +42,6 @@ def test_each_thread_has_its_own_and_the_filters_stay():
     assert warnings.showwarning is hook
 
 
-def test_filters_stay_after_an_error():
-    before = list(warnings.filters)
-    with pytest.raises(KeyError), recorded_warnings():
-        raise KeyError
-    assert list(warnings.filters) == before
-
-
 class Slow(LogisticRegression):
     """Fits that end in another order than they begin, with a warning each."""
 

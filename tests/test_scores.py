@@ -165,24 +165,6 @@ def test_errors_of_grouped_rows_are_those_of_a_bootstrap_of_groups(together):
         assert scores[name][1] == pytest.approx(error, rel=0.15), name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("together", [0.0, 2.0])
-@pytest.mark.parametrize("n_groups", [6, 40])
-def test_two_standard_errors_of_grouped_rows_cover(together, n_groups):
-    rng = np.random.default_rng(7)
-    labels, wrong, outputs, _ = grouped_decisions(together, rng, 20_000)
-    one = np.ones(len(labels))
-    truth = 1 - wrong.mean(), 1 - mean_class_error(labels, wrong), area_of(labels, outputs, one)[0]
-    missed = []
-    for _ in range(150):
-        labels, wrong, outputs, groups = grouped_decisions(together, rng, n_groups)
-        one = np.ones(len(labels))
-        scores = class_scores(labels, wrong, area_of(labels, outputs, one, groups), one, groups)
-        values, errors = np.transpose(list(scores.values()))
-        missed.append(np.abs(values - truth) > 2 * errors)
-    assert (np.mean(missed, axis=0) < (0.2 if n_groups == 6 else 0.1)).all()
-
-
 def test_the_error_of_an_area_within_groups():
     """Where groups are compared within themselves, it is that of a ratio of sums over groups."""
     rng = np.random.default_rng(3)
@@ -328,29 +310,6 @@ def test_without_probabilities_there_is_no_log_loss():
     assert list(without.evaluate()) == ["accuracy", "balanced_accuracy", "roc_auc"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("grouped", "threshold"), [(False, "balanced"), (True, 0.5)])
-def test_of_noise_they_are_chance(grouped, threshold):
-    """Labels drawn for rows, or for groups of rows that are alike, in equal numbers."""
-    rng = np.random.default_rng(3)
-    draws = []
-    for _ in range(40):
-        units = 20 if grouped else 30
-        y = rng.permutation(np.arange(units) % 2)
-        X = rng.normal(size=(units, 4))
-        number = np.arange(units)
-        if grouped:
-            number = np.repeat(number, 3)
-            X = X[number] + 0.2 * rng.normal(size=(len(number), 4))
-            y = y[number]
-        model = KernelClassifier("linear", threshold=threshold, search=Search(method="grid"))
-        scores = model.fit(X, y, groups=number if grouped else None).evaluate()
-        draws.append([scores["accuracy"], scores["balanced_accuracy"], scores["roc_auc"]])
-    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
-    assert (np.abs(mean - 0.5) < 2.5 * error).all(), (mean, error)
-    assert (error < 0.04).all()
-
-
 @pytest.mark.parametrize("cv", [None, 5])
 @pytest.mark.parametrize("log10_mu", [16, 20])
 def test_outputs_that_differ_by_rounding_are_ties(cv, log10_mu):
@@ -386,14 +345,6 @@ def test_standard_error_of_the_area_of_pooled_outputs():
     both = pooled_auc(np.stack([y, -y], 1), np.stack([outputs, -outputs], 1), weight)
     assert both[0] == pytest.approx(area)
     assert_allclose(both[1], deviations)
-
-
-def test_pooled_outputs_that_differ_by_rounding_are_ties():
-    y = np.where(np.arange(20) < 8, 1.0, -1.0)
-    outputs = 0.3 + 1e-16 * y
-    assert np.ptp(outputs) > 0
-    assert pooled_auc(y, outputs, np.ones(20))[0] == 0.5
-    assert pooled_auc(y, 0.3 + 1e-12 * y, np.ones(20))[0] == 1.0
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 from pairwise import pairwise
-from sklearn.metrics import fbeta_score, zero_one_loss
+from sklearn.metrics import zero_one_loss
 
 from looms import HeldOut
 from looms.criteria._error_rates import balanced_error_rate, error_rate
@@ -20,15 +20,6 @@ from looms.threshold import (
     ordinal_thresholds,
     threshold_rule,
 )
-
-
-def every_cut(loo):
-    """The same by its definition: all cuts, all rates counted anew, O(n²)."""
-    f = np.unique(loo.outputs[loo.sample_weight > 0])
-    cuts = np.concatenate([[f[0] - 1], (f[:-1] + f[1:]) / 2, [f[-1] + 1]])
-    rates = np.array([balanced_error_rate(*loo, threshold=cut) for cut in cuts])
-    best = cuts[rates <= rates.min() + 1e-12]
-    return best[np.argmin(np.abs(best))], rates.min()
 
 
 def random_loo(seed, *, levels=None, weighted=False, zeros=False):
@@ -48,30 +39,12 @@ def random_loo(seed, *, levels=None, weighted=False, zeros=False):
 WEIGHTING = {"equal": (False, False), "weighted": (True, False), "zeros": (True, True)}
 
 
-@pytest.mark.parametrize(
-    ("seed", "levels", "weighting"), pairwise(range(5), [None, 4, 1], WEIGHTING)
-)
-def test_equals_a_search_through_every_cut(seed, levels, weighting):
-    weighted, zeros = WEIGHTING[weighting]
-    loo = random_loo(seed, levels=levels, weighted=weighted, zeros=zeros)
-    threshold, rate = find_threshold(loo, "balanced")
-    expected, least = every_cut(loo)
-    assert threshold == pytest.approx(expected, abs=1e-12)
-    assert rate == pytest.approx(least, abs=1e-12)
-    assert balanced_error_rate(*loo, threshold=threshold) == pytest.approx(rate, abs=1e-12)
-
-
 def test_of_equally_good_cuts_the_nearest_to_zero():
     #             three cuts of rate 1/4: at −3, 1 and 5
     loo = HeldOut([-1, 1, -1, 1], [-4.0, -2.0, 4.0, 6.0])
     assert find_threshold(loo, "balanced") == (pytest.approx(-3.0), pytest.approx(0.25))
     moved = HeldOut([-1, 1, -1, 1], [-8.0, -6.0, 0.0, 2.0])
     assert find_threshold(moved, "balanced") == (pytest.approx(1.0), pytest.approx(0.25))
-
-
-def test_between_separated_classes_midway():
-    loo = HeldOut([-1, -1, 1], [-0.5, -0.3, 0.7])
-    assert find_threshold(loo, "balanced") == (pytest.approx(0.2), 0.0)
 
 
 @pytest.mark.parametrize("shift", [-9.0, 0.0, 9.0])
@@ -84,14 +57,6 @@ def test_where_nothing_separates_it_lies_above_wherever_the_outputs_are(shift):
 def test_equal_outputs_are_never_cut_apart():
     threshold, rate = find_threshold(HeldOut([1, -1, 1], [2.0, 2.0, 2.0]), "balanced")
     assert (abs(threshold - 2.0), rate) == (1.0, 0.5)
-
-
-def test_weights_count():
-    y, f = [-1, 1, -1, 1], [-2.0, -1.0, 1.0, 2.0]
-    low = find_threshold(HeldOut(y, f, [9, 9, 1, 1]), "balanced")
-    high = find_threshold(HeldOut(y, f, [1, 1, 9, 9]), "balanced")
-    assert (low[0], high[0]) == (-1.5, 1.5)
-    assert [low[1], high[1]] == pytest.approx([0.05, 0.05])
 
 
 def test_a_weight_of_zero_places_no_cut():
@@ -188,42 +153,10 @@ def test_every_rule_equals_a_search_through_every_cut(name, seed, levels, weight
     assert loss == pytest.approx(losses[best[0], 0], abs=1e-11)
 
 
-def test_the_f_score_is_that_of_scikit_learn():
-    loo = random_loo(0, weighted=True)
-    threshold, loss = find_threshold(loo, FBeta(2.0))
-    predicted = np.where(loo.outputs > threshold, 1.0, -1.0)
-    score = fbeta_score(loo.y, predicted, beta=2.0, sample_weight=loo.sample_weight)
-    assert loss == pytest.approx(1 - score)
-
-
-def test_rules_differ():
-    rng = np.random.default_rng(0)
-    y = np.where(rng.random(4000) < 0.3, 1.0, -1.0)
-    loo = HeldOut(y, 0.7 * y + rng.normal(size=4000))
-    rules = {name: rule for name, (rule, _) in ORACLES.items() if name not in ("metric", "loss")}
-    found = {name: round(find_threshold(loo, rule)[0], 6) for name, rule in rules.items()}
-    assert len(set(found.values())) >= 9
-
-
-def test_parameters_of_rules_matter():
-    loo = random_loo(3)
-    more_recall = [find_threshold(loo, FBeta(beta))[0] for beta in (0.1, 10.0)]
-    assert more_recall[0] > more_recall[1]
-    dear_alarms = [find_threshold(loo, Cost(false_positive=c))[0] for c in (0.05, 20.0)]
-    assert dear_alarms[0] < dear_alarms[1]
-    assert find_threshold(loo, Cost(true_positive=-20))[0] < find_threshold(loo, Cost())[0]
-    assert find_threshold(loo, Cost(true_negative=-20))[0] > find_threshold(loo, Cost())[0]
-
-
 def test_a_precision_that_is_out_of_reach_gives_the_greatest():
     loo = HeldOut([-1, 1, 1, -1], [0.1, 0.2, 0.3, 0.4])
     threshold, loss = find_threshold(loo, AtLeast("precision", 0.9))
     assert (threshold, loss) == (pytest.approx(0.15), pytest.approx(1 + 0.9 - 2 / 3))
-
-
-def test_of_equal_recall_the_greater_precision():
-    loo = HeldOut([-1, -1, 1, 1], [-0.3, -0.1, 0.5, 0.9])
-    assert find_threshold(loo, AtLeast("precision", 0.5))[0] == pytest.approx(0.2)
 
 
 def test_between_neighbors_among_floating_point_numbers():
@@ -266,9 +199,7 @@ def test_rules_by_name(text, rule):
     ("make", "message"),
     [
         (lambda: FBeta(0), "beta must be a number, above 0, got 0"),
-        (lambda: FBeta(np.nan), "beta"),
         (lambda: Cost(false_negative=np.inf), "false_negative must be a number, finite"),
-        (lambda: Cost(true_positive="much"), "true_positive"),
         (lambda: AtLeast("precision", 1.1), "precision must be a number, above 0 and at most 1"),
         (lambda: AtLeast("recall", 0.0), "recall"),
         *[
@@ -278,14 +209,10 @@ def test_rules_by_name(text, rule):
             )
             for each in ("best", "F1", "f1=2", "recall", "recall:1", "recall=90%", "cost=1", FBeta)
         ],
-        (lambda: threshold_rule(0.3), "Unknown threshold 0.3"),
-        (lambda: threshold_rule("cost=1:5:2"), "Unknown threshold 'cost=1:5:2'"),
         (
             lambda: threshold_rule("recall=1.5"),
             "recall must be a number, above 0 and at most 1, got 1.5",
         ),
-        (lambda: threshold_rule("recall=nan"), "recall must be a number"),
-        (lambda: threshold_rule("precision=0"), "precision must be a number, above 0"),
         (lambda: threshold_rule("cost=0:5"), "each cost must be a number, above 0, got 0"),
         (
             lambda: find_threshold(HeldOut([1, -1], [0, 1]), lambda a, b: np.nan),
@@ -310,19 +237,6 @@ def test_a_recall_that_is_met_but_for_rounding_is_met():
     y = np.array([1, 1, 1, 1, 1, 1, 1, 1, -1, 1, 1, -1])
     loo = HeldOut(y, -np.arange(12.0), np.full(12, 0.1))
     assert find_threshold(loo, AtLeast("recall", 0.8)) == (-7.5, 0.0)
-
-
-def test_a_rule_gets_the_counts_of_all_cuts_at_once():
-    n_cuts = []
-
-    class Counting(Cost):
-        def losses(self, counts):
-            n_cuts.append(len(counts.true_positive))
-            return super().losses(counts)
-
-    loo = random_loo(0)
-    find_threshold(loo, Counting())
-    assert n_cuts == [len(loo.y) + 1]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 FILES = (
     "*.md",
@@ -102,24 +100,3 @@ def test_words_are_plain():
 
 def test_spelling_is_american():
     assert found(BRITISH) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("two\nmachines and the\nchoice", ["machines", "the choice"]),
-        ("a support vector\nmachine, Machine Learning", []),
-        ("see `honest_scores.py` and [it](docs/honest.md)", []),
-        ("```pycon\n>>> honest\n```\nan honest score", ["honest"]),
-        ("```{figure} a.png\nhonest\n```", ["honest"]),
-    ],
-)
-def test_words_are_found(text, words, monkeypatch):
-    monkeypatch.setitem(globals(), "texts", lambda: [("page", 1, prose(text))])
-    assert [place.split(": ")[1] for place in found(tuple(PLAIN))] == words
-
-
-@pytest.mark.parametrize("word", ["normalised", "unlabelled", "Neighbours", "colouring", "centred"])
-def test_british_words_are_found(word, monkeypatch):
-    monkeypatch.setitem(globals(), "texts", lambda: [("page", 1, word)])
-    assert found(BRITISH) == [f"page:1: {word}"]

@@ -90,18 +90,6 @@ def test_isotonic_is_that_of_scikit_learn_within_the_bounds(seed, levels):
     assert np.array_equal(again.probability(at), ours.probability(at))
 
 
-def test_isotonic_by_hand():
-    isotonic = fit_isotonic([0, 1, 2, 3, 4], [-1, 1, -1, 1, 1])
-    assert isotonic.outputs.tolist() == [0, 1, 2, 3, 4]
-    assert isotonic.probabilities == pytest.approx([1 / 4, 1 / 2, 1 / 2, 4 / 5, 4 / 5])
-    assert isotonic.probability([1.5, 2.5, -9, 9]) == pytest.approx([0.5, 0.65, 0.25, 0.8])
-
-
-def test_isotonic_of_separable_outputs_is_not_certain():
-    isotonic = fit_isotonic([0, 1, 2, 3], [-1, -1, 1, 1])
-    assert isotonic.probability([0, 1.5, 3]) == pytest.approx([1 / 4, 1 / 2, 3 / 4])
-
-
 def beta_loss(parameters, sigmoid, f, y, weight):
     weight = weight * len(weight) / weight.sum()
     n_positive, n_negative = weight[y > 0].sum(), weight[y < 0].sum()

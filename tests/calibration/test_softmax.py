@@ -1,7 +1,6 @@
 """Softmax of the outputs of several classes."""
 
 import pickle
-import time
 
 import numpy as np
 import pytest
@@ -116,11 +115,3 @@ def test_it_stays_read_only_and_refuses_rows_of_no_class():
         fit_calibrator(HeldOut(-np.ones((N, K)), F))
     with pytest.raises(ValueError, match="finite"):
         fit_calibrator(HeldOut(Y, np.where(F > 1, np.nan, F)))
-
-
-def test_ten_thousand_rows_of_ten_classes_take_less_than_a_tenth_of_a_second():
-    y = 2.0 * np.eye(10)[rng.integers(10, size=10_000)] - 1
-    loo = HeldOut(y, 0.5 * y + rng.normal(size=y.shape))
-    began = time.process_time()
-    fit_calibrator(loo)
-    assert time.process_time() - began < 0.3  # of a busy machine

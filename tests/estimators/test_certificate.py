@@ -174,6 +174,8 @@ def test_precomputed_and_few_rows():
     machine = KernelRegressor("precomputed", mu=1e-3).fit(RBF(0.5)(X), Y, WEIGHT)
     assert machine.certify(n_rows=N).holds
     assert len(machine.certificate_.rows) == N - 3
+    largest = np.abs(machine.loo_.residuals * (WEIGHT > 0)).argmax()
+    assert machine.certify(n_rows=1).rows.tolist() == [largest]
     assert len(KernelRegressor("linear", mu=1e-3).fit(X[:2], Y[:2]).certify().rows) == 2
     for n_rows in (0, 1.5, True, "all"):
         with pytest.raises(ValueError, match="n_rows must be a positive integer"):

@@ -209,6 +209,14 @@ def test_class_weights_leave_probabilities_those_of_the_samples(machine, n_class
     assert np.mean(model.predict(X_new) > 0) > 1.5 * np.mean(plain.predict(X_new) > 0)
 
 
+def test_balanced_classes_have_equal_sums_of_weights():
+    X, y = rare(60, 3)
+    weight = np.where(y == 1, 0.5, 1.0) + np.arange(60) % 3
+    model = KernelClassifier("linear", mu=0.1, class_weight="balanced").fit(X, y, weight)
+    sums = np.bincount(y, weights=model.fit_weight_)
+    assert_allclose(sums, np.full(3, sums.mean()))
+
+
 def test_candidates_compete_by_the_decisions_that_they_make():
     model = stacked_classifier(["linear", "rbf"], combine="best", cv=np.arange(len(X))).fit(X, TWO)
     best = model.candidates_[model.best_index_]

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from looms.kernels import ARD, RBF, Boolean, Constant, Linear, Normalized, Polynomial, Precomputed
 from looms.kernels._base import Product, Sum
-from looms.kernels._samples import Pairs, Samples
+from looms.kernels._samples import Samples
 
 X = np.random.default_rng(0).standard_normal((8, 3))
 G = np.random.default_rng(1).standard_normal((8, 8))
@@ -89,11 +89,6 @@ def test_names_are_those_of_the_parameters():
             assert started.get_params()[h.name] == h.value
 
 
-def test_values_go_to_their_parts():
-    kernel = (0.5 * RBF(0.1) + Polynomial(2, c=2.0)).with_values([1.0, 2.0, 3.0])
-    assert (kernel.k1.k1.value, kernel.k1.k2.gamma, kernel.k2.c) == (1.0, 2.0, 3.0)
-
-
 @pytest.mark.parametrize(
     ("kernel", "free"),
     [
@@ -166,26 +161,6 @@ def test_bad_value_names_kernel_and_argument(kernel, name, value):
 def test_value_to_be_set_from_the_samples_is_refused(kernel):
     with pytest.raises(ValueError, match=r"fit sets it from the training samples"):
         _ = kernel.theta
-
-
-@pytest.mark.parametrize("kernel", [RBF(), Boolean(), Polynomial()])
-def test_formula_of_a_kernel_without_a_value_is_refused(kernel):
-    samples = Samples(X)
-    with pytest.raises(ValueError, match=r"fit sets it from the training samples"):
-        kernel.values(Pairs(samples, samples))
-
-
-def test_advice_at_bounds():
-    for kernel in [RBF(1.0), Boolean(1.0), Polynomial(2, 1.0), Constant(1.0)]:
-        (h,) = kernel.hyperparameters
-        assert h.at_lower
-        assert h.at_upper
-
-
-def test_uses_of_composites():
-    assert (RBF() + Linear()).uses == {"dot", "squared_distances"}
-    assert Normalized(Boolean()).uses == {"dot"}
-    assert (ARD() * Constant(1.0)).uses == frozenset()
 
 
 def test_constant_waits_as_one():

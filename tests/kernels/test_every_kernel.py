@@ -29,7 +29,6 @@ from looms.kernels import (
     Ranked,
     Weighted,
 )
-from looms.kernels._base import Product, Sum
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Pairs, Samples
 
@@ -48,64 +47,45 @@ KERNELS = {
     "linear": Linear(),
     "quadratic": Polynomial(2),
     "cubic at 0.7": Polynomial(3, c=0.7),
-    "degree 1": Polynomial(1, c=2.0),
     "boolean": Boolean(),
-    "boolean at 0.3": Boolean(0.3),
     "rbf": RBF(),
     "rbf at 0.2": RBF(0.2),
     "rbf fixed": RBF(0.2, "fixed"),
     "laplacian": Laplacian(),
-    "laplacian fixed": Laplacian(0.2, "fixed"),
-    "ard": ARD(),
-    "ard at a number": ARD(0.1),
     "ard at gammas": ARD([0.1, 0.2, 0.05, 0.3]),
-    "ard fixed": ARD([0.1, 0.2, 0.05, 0.3], "fixed"),
     "matern 1/2": Matern(0.5, gamma=0.3),
     "matern 3/2": Matern(),
-    "matern 5/2": Matern(2.5, gamma=0.3),
-    "matern 1/2 ard": MaternARD(0.5),
     "matern 3/2 ard": MaternARD(1.5, gammas=[0.1, 0.2, 0.05, 0.3]),
     "matern 5/2 ard": MaternARD(2.5, 0.2),
     "powexp": PowerExponential(),
-    "powexp at 1.9": PowerExponential(1.9, gamma=0.4),
     "powexp of fixed gamma": PowerExponential(0.3, 0.4, gamma_bounds="fixed"),
     "powexp of fixed power": PowerExponential(0.7, 0.4, power_bounds="fixed"),
-    "powexp fixed": PowerExponential(0.7, 0.4, "fixed", "fixed"),
     "powexp ard": PowerExponentialARD(),
     "powexp ard at gammas": PowerExponentialARD(0.5, gammas=[0.1, 0.2, 0.05, 0.3]),
     "powexp ard of fixed power": PowerExponentialARD(1.5, 0.2, power_bounds="fixed"),
-    "powexp ard of fixed gammas": PowerExponentialARD(1.5, 0.2, gammas_bounds="fixed"),
     "constant": Constant(2.5),
     "function": Function(scaled_dot),
     "normalized linear": Normalized(Linear()),
     "normalized quadratic": Normalized(Polynomial(2, c=0.5)),
     "normalized boolean": Normalized(Boolean(0.4)),
-    "normalized rbf": Normalized(RBF(0.3)),
-    "normalized laplacian": Normalized(Laplacian(0.3)),
-    "normalized ard": Normalized(ARD(0.2)),
     "normalized function": Normalized(Function(scaled_dot)),
     "weighted sum": 0.5 * RBF(0.1) + 2.0 * Linear(),
     "sum with a number": Boolean(0.2) + 1.5,
     "sum with laplacian": 0.5 * Laplacian() * Linear() + RBF(),
     "product": RBF(0.1) * Polynomial(2, c=1.0),
     "product with ard": ARD([0.1, 0.2, 0.05, 0.3]) * Linear(),
-    "square": Polynomial(2, c=0.3) * Polynomial(2, c=0.3),
     "fixed part": RBF(0.1, "fixed") * Polynomial(3, c=1.0) + Constant(0.5, "fixed") * Boolean(0.3),
-    "all fixed": RBF(0.1, "fixed") + Constant(0.5, "fixed"),
     "sum with powexp ard": PowerExponentialARD(1.2, 0.2) + 0.5 * Matern() * Linear(),
     "hamming": Hamming(),
-    "hamming at 0.3": Hamming(0.3),
     "hamming ard": HammingARD(),
     "hamming ard fixed": HammingARD([0.1, 0.2, 0.05, 0.3], "fixed"),
     "some columns": Columns(RBF(), [3, 1]),
     "mixed columns": Columns(PowerExponentialARD(1.2), [2, 0]) * Columns(HammingARD(0.3), [1]),
-    "all columns": Columns(Linear(), [0, 1, 2, 3]) + Columns(ARD(0.2), [3, 2, 1, 0]),
     "ranked rbf": Ranked(RBF()),
     "ranked mixture": Ranked(Columns(ARD(0.3), [0, 2]) + Linear()) * Ranked(Normalized(Boolean())),
     "weighted": Weighted(PowerExponential(1.2), [0.5, 0.0, 2.0, 1.5]),
     "weighted ard": Weighted(ARD(0.2), [0.5, 0.0, 2.0, 1.5]) + Columns(Weighted(RBF(), [3.0]), [2]),
     "nested": Normalized(0.5 * RBF(0.1) * Linear() + Boolean(0.2)) * (ARD(0.1) + 1.0),
-    "normalized twice": Normalized(Normalized(Polynomial(2, c=0.5)) + Linear()),
 }
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 
@@ -264,8 +244,3 @@ def test_contraction_forms_no_tensor(convert):
     finally:
         tracemalloc.stop()
     assert peak < 16 * n * n * 8  # a tensor would take 60 matrices
-
-
-def test_composites_by_name_of_class():
-    assert isinstance(Linear() + Linear(), Sum)
-    assert isinstance(Linear() * Linear(), Product)

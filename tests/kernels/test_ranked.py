@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, rankdata
 from stacks import stacked_regressor
 
-from looms.kernels import ARD, RBF, Linear, Precomputed, Ranked
+from looms.kernels import ARD, RBF, Linear, Ranked
 from looms.kernels._samples import Samples
 
 RNG = np.random.default_rng(0)
@@ -50,11 +50,6 @@ def test_a_weight_counts_as_copies():
 def test_scores_that_are_none(scores):
     with pytest.raises(ValueError, match="Ranked: scores must"):
         Ranked(RBF(), scores)(X)
-
-
-def test_a_kernel_matrix_has_no_features():
-    with pytest.raises(ValueError, match="the columns of a precomputed kernel matrix are samples"):
-        Ranked(Precomputed())(np.eye(3))
 
 
 @pytest.mark.parametrize(("bent", "name"), [(np.exp, "ranked_rbf"), (np.asarray, "rbf")])

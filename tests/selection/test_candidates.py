@@ -155,14 +155,6 @@ def test_matrices_of_candidates_do_not_pile_up(monkeypatch):
     assert len(made) == 6
 
 
-@pytest.mark.slow
-def test_candidates_do_not_depend_on_each_other():
-    alone = chosen(["rbf"], ["wmw"]).candidates[0]
-    among = chosen(["linear", "rbf"], ["press", "wmw"]).candidates[3]
-    assert among.value == alone.value
-    assert among.kernel.gamma == alone.kernel.gamma
-
-
 def test_the_reason_why_nothing_could_be_evaluated_is_that_of_the_first_candidate():
     with pytest.raises(ValueError, match=r"Polynomial\(.* on its diagonal .*Scale the features"):
         chosen(["quadratic"], X=3e76 * X)

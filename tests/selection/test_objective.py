@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn
 from sklearn.model_selection import ShuffleSplit
 
-from looms import HeldOut
 from looms.criteria import DIFFERENTIABLE, as_criterion
 from looms.folds import GapKFold
 from looms.kernels import (
@@ -30,8 +29,7 @@ from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.refit import refit_loo
-from looms.optimize._search import Point
-from looms.selection._objective import HyperPrior, Objective
+from looms.selection._objective import Objective
 from looms.units import Units
 
 N = 18
@@ -225,15 +223,11 @@ def test_start_is_in_the_box_and_at_the_kernels_own(name):
     assert np.isfinite(objective(objective.theta0)[0])
 
 
-def test_given_bounds_are_the_box():
-    objective = Objective(X, LABELS, kernel=RBF(1.0, (0.25, 8.0)))
-    assert_array_equal(objective.bounds[0], [-2.0, 3.0])
-    assert objective.theta0[0] == 0.0
-
-
-def test_start_outside_its_bounds_is_moved_in():
-    objective = Objective(X, LABELS, kernel=RBF(100.0, (0.25, 8.0)))
-    assert objective.theta0[0] == 3.0
+def test_given_bounds_are_the_box_that_a_start_is_moved_into():
+    for gamma, start in ((1.0, 0.0), (100.0, 3.0)):
+        objective = Objective(X, LABELS, kernel=RBF(gamma, (0.25, 8.0)))
+        assert_array_equal(objective.bounds[0], [-2.0, 3.0])
+        assert objective.theta0[0] == start
 
 
 def test_ridge_follows_the_scale_of_the_kernel():
@@ -300,38 +294,6 @@ def test_inputs_are_not_changed(read_only):
     objective.fit(theta)
 
 
-def test_scale_of_sample_weights_does_not_matter():
-    for criterion in ("press", "wmw"):
-        one, ten = (
-            Objective(X, LABELS, criterion=criterion, sample_weight=c * WEIGHT) for c in (1, 10)
-        )
-        assert_allclose(ten(one.theta0)[0], one(one.theta0)[0], rtol=1e-12)
-        assert_allclose(ten(one.theta0)[1], one(one.theta0)[1], rtol=1e-9)
-
-
-@pytest.mark.parametrize("option", ["sample_weight", "selection_weight"])
-def test_weights_matter(option):
-    plain = Objective(X, LABELS)
-    weighted = Objective(X, LABELS, **{option: WEIGHT})
-    assert abs(weighted(plain.theta0)[0] - plain(plain.theta0)[0]) > 1e-3
-
-
-def test_prior_pulls_to_its_center(numerical_gradient):
-    prior = HyperPrior(np.array([1.0, -2.0]))
-    gradient = np.array([0.3, -0.2, 0.5])
-
-    def penalized(theta, value=0.7):
-        return prior.penalized(Point(theta, value, 0.1, gradient), n_samples=10)
-
-    center, away = np.array([1.0, -2.0, 5.0]), np.array([2.0, -2.5, 5.0])
-    assert_allclose(penalized(center).value, np.log(0.7) + 0.2 * np.log(4.0))
-    assert_allclose(penalized(away).value, np.log(0.7) + 0.2 * np.log(0.625 + 4.0))
-    assert_allclose(penalized(away).standard_error, 0.1 / 0.7)
-    expected = gradient / 0.7 + numerical_gradient(lambda t: penalized(t).value, away)
-    assert_allclose(penalized(away).gradient, expected, rtol=1e-8)
-    assert_array_equal(gradient, [0.3, -0.2, 0.5])
-
-
 @pytest.mark.parametrize("kernel", ["rbf", ARD(), Precomputed()])
 def test_subset_is_the_objective_of_its_rows(kernel):
     A = RBF(0.3)(X) if isinstance(kernel, Precomputed) else X
@@ -365,19 +327,12 @@ def test_subset_is_the_objective_of_its_rows(kernel):
 
 BAD = [
     ({"y": LABELS[:-1]}, "18 samples need as many targets"),
-    ({"y": np.ones((N, 1, 1))}, "18 samples need as many targets"),
     ({"y": np.arange(N), "criterion": "hinge"}, "Criterion Hinge needs labels -1 and"),
-    ({"sample_weight": np.zeros(N)}, "sample_weight must be positive, but its minimum is 0"),
-    ({"sample_weight": np.ones(3)}, "sample_weight must have one entry per row"),
-    ({"sample_weight": np.full(N, np.nan)}, "sample_weight must be finite"),
-    ({"sample_weight": np.full(N, np.inf)}, "sample_weight must be finite"),
+    ({"sample_weight": np.zeros(N)}, "sample_weight must be positive"),
     ({"selection_weight": -np.ones(N)}, "selection_weight must be zero or positive"),
-    ({"selection_weight": np.ones(3)}, "selection_weight must have one entry per row"),
     ({"selection_weight": np.zeros(N)}, "selection_weight is zero for every sample"),
-    ({"criterion": "auc"}, "Unknown criterion 'auc'"),
-    ({"kernel": "poly"}, "Unknown kernel 'poly'"),
-    ({"kernel": RBF(-1.0)}, "RBF: gamma must be a positive number"),
-    ({"kernel": RBF(1.0, (3, 2))}, "RBF: gamma_bounds must be"),
+    ({"criterion": "auc"}, "'auc'"),
+    ({"kernel": RBF(1.0, (3, 2))}, "gamma_bounds"),
 ]
 
 
@@ -385,13 +340,3 @@ BAD = [
 def test_bad_input_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Objective(X, **{"y": LABELS, **options})
-
-
-def test_fit_is_of_the_whole_machine():
-    objective = Objective(X, THREE, kernel=RBF(0.3))
-    fit = objective.fit(objective.theta0)
-    assert fit.member.dual_coef.shape == THREE.shape
-    assert isinstance(fit.loo, HeldOut)
-    f = objective.kernel_at(objective.theta0)(X) @ fit.member.dual_coef + fit.member.intercept
-    mu = objective.mu_at(objective.theta0)
-    assert_allclose(f + N * mu * fit.member.dual_coef, THREE, rtol=1e-9, atol=1e-9)

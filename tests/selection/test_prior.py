@@ -37,22 +37,6 @@ class TestPenalized:
         point = self.prior.penalized(bowl(theta), 20)
         assert point.standard_error == pytest.approx(0.1 / bowl(theta).value)
 
-    def test_it_grows_with_the_distance_and_fades_with_samples(self):
-        def penalty(distance, n_samples):
-            theta = np.array([0.5 + distance, 1.0, 0.0])
-            point = Point(theta, 1.0, 0.1)
-            return self.prior.penalized(point, n_samples).value
-
-        assert penalty(0, 20) < penalty(1, 20) < penalty(4, 20)
-        assert penalty(4, 20) - penalty(0, 20) > 10 * (penalty(4, 400) - penalty(0, 400))
-
-    def test_mu_has_no_prior(self):
-        low, high = (Point(np.array([1.0, 1.0, mu]), 1.0, 0.1) for mu in (-9.0, 9.0))
-        assert self.prior.penalized(low, 20).value == self.prior.penalized(high, 20).value
-
-    def test_without_gradient(self):
-        assert self.prior.penalized(Point(np.zeros(3), 1.0, 0.1), 20).gradient is None
-
     def test_nothing_to_regularize(self):
         point = Point(np.zeros(1), 3.0, 0.1, np.ones(1))
         assert HyperPrior(np.zeros(0)).penalized(point, 20) is point

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
-from looms.kernels import RBF, Linear
+from looms.kernels import RBF
 from looms.optimize._search import Point, StopReason
 from looms.selection._low_rank import LowRankObjective
 from looms.selection._objective import Objective
@@ -110,10 +110,6 @@ class TestTuning:
         assert tuning.value == pytest.approx(np.mean(fit.loo.residuals**2))
         assert tuning.history[-1].value != pytest.approx(tuning.value)
 
-    def test_records_keep_no_machines(self):
-        tuning, _ = tune(Objective(X, Y))
-        assert all(search.best.model is None for _, search in tuning.stages)
-
     def test_failing_points_are_stepped_over_and_counted(self):
         """A kernel that is indefinite but for some hyper-parameters and large ridges."""
 
@@ -158,16 +154,6 @@ class TestTuning:
         assert tuning.stop_reason is StopReason.CALLBACK
         assert [search.n_iterations for _, search in tuning.stages] == [1, 0]
         assert len(fit.member.dual_coef) == N
-
-    @pytest.mark.slow
-    def test_random_state_draws_the_subsamples(self, small_stages):
-        objective = Objective(X, Y)
-        default, seeded, other = (
-            tune(objective, random_state=state)[0].theta
-            for state in (None, np.random.RandomState(0), np.random.RandomState(1))
-        )
-        np.testing.assert_array_equal(default, seeded)
-        assert (other != seeded).any()
 
     @pytest.mark.slow
     def test_a_failing_restart_does_no_harm(self, small_stages):
@@ -234,19 +220,6 @@ class TestSteppingOver:
         assert min(seen) >= 1.0 - 1e-12
         assert max(seen) <= 1.1 + 1e-12
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("criterion", ["hinge", "press"])
-    def test_without_tolerance(self, small_stages, criterion):
-        y = np.where(Y - np.median(Y) > 0, 1.0, -1.0)
-        objective = Objective(X, y, kernel=Linear() + 0.5 * RBF(), criterion=criterion)
-        tuning, _ = tune(objective, tolerance=0.0, max_iter=20)
-        assert np.isfinite(tuning.value)
-
-    def test_evaluations_for_the_curvature_are_counted_apart(self, small_stages):
-        tuning, _ = tune(Objective(X, Y))
-        assert tuning.n_measured == 2
-        assert tuning.n_evaluations == sum(len(s.history) for _, s in tuning.stages)
-
 
 @pytest.mark.parametrize("given", [60, 0.25])
 def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, given):
@@ -262,11 +235,6 @@ def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, giv
     on_all, _ = tune(objective)
     assert on_all.value < tuning.value < on_all.value + on_all.standard_error
     assert tune(objective, max_samples=N)[0].value == on_all.value
-
-
-def test_a_callback_that_stops_on_some_samples_is_the_outcome(small_stages):
-    tuning, _ = tune(Objective(X, Y), max_samples=0.5, progress=lambda *_: True)
-    assert tuning.stop_reason is StopReason.CALLBACK
 
 
 def test_subsamples_are_of_whole_groups():
@@ -343,18 +311,6 @@ class TestLandmarks:
         assert (check.n_evaluations, check.n_iterations) == (1, 0)
         assert tuning.n_iterations == search.n_iterations > 0
         assert tuning.stop_reason is search.stop_reason is StopReason.WITHIN_NOISE
-
-    def test_landmarks_that_span_all_samples_are_fewer(self):
-        tuning, _ = tune(Objective(X, Y, kernel="linear"))
-        assert tuning.n_landmarks == 2
-
-    def test_progress_can_stop_it_there(self):
-        tuning, fit = tune(
-            Objective(X, Y, kernel="ard"), progress=lambda stage, *_: stage.n_samples == N
-        )
-        assert tuning.stop_reason is StopReason.CALLBACK
-        assert [search.n_iterations for _, search in tuning.stages[1:]] == [1, 0]
-        assert len(fit.member.dual_coef) == N
 
 
 @pytest.mark.slow

@@ -135,15 +135,6 @@ def test_paths_get_to_their_ends_by_themselves(random_problem, monkeypatch):
         solution.leave_one_out()
 
 
-def test_samples_that_are_no_support_vectors_are_free(random_problem):
-    solution = solve(*random_problem(8))
-    free = solution.alpha == 0
-    assert free.any()
-    np.testing.assert_array_equal(
-        solution.leave_one_out()[0].diagonal()[free], solution.outputs[free]
-    )
-
-
 def test_paths_that_fail_are_solved_anew(random_problem, monkeypatch):
     solution = solve(*random_problem(11))
     single = np.arange(len(solution.y))

@@ -29,7 +29,7 @@ def refitted(K, y, C):
     pytest.fail("the support goes round")
 
 
-@pytest.mark.parametrize("seed", [3, 8, 10, 12, 14, 18, 21])
+@pytest.mark.parametrize("seed", [3, 10, 14, 21])
 def test_leave_one_out_against_refitting(seed, random_problem):
     K, y, C = random_problem(seed, 40)
     solution = solve(K, y, C, loss="squared_hinge")

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from pairwise import in_turn
 from sklearn.base import clone
-from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 
@@ -198,12 +197,6 @@ def test_libsvm_is_left_before_it_takes_minutes(monkeypatch):
     assert iterations == [1, 100 * 200]
 
 
-def test_scikit_learn_leaves_one_out_alike():
-    svc = SVC(gamma=0.2, tol=1e-8)
-    theirs = cross_val_predict(svc, X, Y, cv=LeaveOneOut(), method="decision_function")
-    np.testing.assert_allclose(leave_one_out(svc, X, Y).outputs, theirs, atol=1e-5)
-
-
 @pytest.mark.parametrize("kernel", [kernels.RBF(0.2), lambda A, B: (1 + A @ B.T) ** 2])
 @pytest.mark.parametrize("form", [pd.DataFrame, np.ndarray.tolist], ids=["frame", "list"])
 def test_callable_kernels_are_given_arrays(kernel, form):
@@ -264,12 +257,6 @@ def test_bad_values_are_refused():
         leave_one_out(SVC(), X, np.full(50, "yes"))
 
 
-def test_the_problem_of_an_svc():
-    problem = dual_problem(SVC(C=2.0, class_weight={"yes": 3.0}), X, Y, W)
-    np.testing.assert_allclose(problem.C, 2.0 * W * np.where(Y == "yes", 3.0, 1.0))
-    np.testing.assert_array_equal(problem.y, np.where(Y == "yes", 1.0, -1.0))
-
-
 @pytest.mark.parametrize("fitted", [False, True])
 def test_kernels_that_are_not_semidefinite_are_refused(fitted):
     svc = SVC(kernel="sigmoid", gamma=0.01, coef0=0.0, C=10.0)
@@ -282,14 +269,6 @@ def test_kernels_that_are_not_semidefinite_are_refused(fitted):
 def _centered(K):
     center = np.eye(len(K)) - 1 / len(K)
     return center @ K @ center
-
-
-@pytest.mark.parametrize("name", SVCS)
-def test_kernels_that_need_no_check_pass_it(name):
-    svc = SVCS[name]
-    problem = dual_problem(svc, X, Y)
-    assert problem.semidefinite == (svc.kernel in ("linear", "rbf", "poly"))
-    assert np.linalg.eigvalsh(_centered(problem.K))[0] > -1e-8 * np.abs(problem.K).max()
 
 
 @pytest.mark.parametrize(("coef0", "degree"), [(-1.0, 3), (0.0, 2.5)])

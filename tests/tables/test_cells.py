@@ -123,6 +123,7 @@ def test_gaps_are_no_cells_however_they_are_written():
         ("7,500.5 1", "1", None, "category", ".", "1=1"),
         ("0.5 0,5", "1", None, "category", ".", "0.5=0.5"),
         ("01 2", "1", None, "category", ".", "01=01 1=1"),
+        ("5E10 2", "1", None, "category", ".", "5E10=5E10 1=1"),
         (f"{2**53 + 1} 2", "1", None, "category", ".", "5=5"),
         ("1 True", "1", None, "truth", ".", "true=True 0=False"),
     ],
