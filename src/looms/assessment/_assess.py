@@ -139,6 +139,8 @@ def assess(
     StoreError
         If the folder is not a store, was made by another version, or cannot be written. Stored
         splits are kept.
+    concurrent.futures.BrokenExecutor, distributed.KilledWorker
+        If a worker died. Notes of the error say how many splits are done.
     TimeoutError
         If a dask cluster has no worker for some time.
     AllSplitsRaisedError
@@ -194,15 +196,13 @@ def assess(
     ``with joblib.parallel_config("dask"): assess(...)``. Only the calling process writes
     to the store. Workers use the caller's configuration of scikit-learn.
 
-    Splits of workers that die are run again, with dask and with local processes ("loky", which
-    also replaces "multiprocessing", because that does not report that a process died). A split
-    that kills its workers repeatedly (by its memory, say), in the end while no other split is
-    running, is recorded in ``failures``; with dask it has twice as many tries as
-    ``distributed.scheduler.allowed-failures``. Splits run in the calling process only if all of
-    them do: with ``n_jobs=1`` or threads. A dask cluster made in the calling process restarts
+    If a worker dies (by its memory, say), the error of joblib or dask is raised: the latter after
+    ``distributed.scheduler.allowed-failures`` more tries. With a store the same call then runs the
+    splits that are missing. "loky" replaces "multiprocessing", because that does not report that a
+    process died. A dask cluster made in the calling process restarts
     workers that it gave up (``distributed.deploy.lost-worker-timeout``). A TimeoutError is raised
     after a minute without any worker, or joblib's ``wait_for_workers_timeout`` if that is longer.
-    Workers of loky end soon after a calling process that was killed.
+    Workers of loky end five minutes after their last split if the calling process was killed.
 
     A store identifies an estimator by its class and parameters, a scorer by its function, and
     data by their values, as ``joblib.hash`` has it. Classes and functions of your own, outside
@@ -325,21 +325,24 @@ def finished(
             results[result.index] = result
             if progress is not None:
                 progress(len(results), len(splits), result)
-    except KeyboardInterrupt:
-        message = f"{len(results)} of {len(splits)} splits are done"
-        message += (
+    except (KeyboardInterrupt, Exception) as error:
+        done = f"{len(results)} of {len(splits)} splits are done"
+        done += (
             f" and were not stored: {setting('store', ...)} would have kept them."
             if store is None
             else f" and stored in {store}: repeat it to run the rest."
         )
+        if not isinstance(error, KeyboardInterrupt):
+            error.add_note(done)
+            raise
         so_far = _assessment(experiment, results)
         if so_far is not None and len(so_far.failures) == len(so_far.splits):
             so_far = None
-        raise AssessmentInterrupted(message, so_far) from None
+        raise AssessmentInterrupted(done, so_far) from None
     assessment = _assessment(experiment, results)
     if assessment is None:
-        error = results[WHOLE].error
-        raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {error}")
+        reason = results[WHOLE].error
+        raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {reason}")
     if len(assessment.failures) == len(assessment.splits):
         raise AllSplitsRaisedError(assessment)
     return assessment
