@@ -424,7 +424,7 @@ def test_all_splits_raise(numbered):
     ("options", "message"),
     [
         ({"scoring": "goodness"}, "Unknown score 'goodness'; known are accuracy"),
-        ({"random_state": -1}, "must not be negative"),
+        ({"random_state": -1}, "random_state must be .*, got -1"),
         ({"random_state": None, "store": "s"}, "store needs an integer random_state"),
         ({"random_state": np.random.RandomState(0), "store": "s"}, "needs an integer"),
     ],

@@ -270,7 +270,7 @@ def test_stores_tell_gaps_apart(patients, tmp_path):
         (lambda g: [None, *g[1:]], "no label for 1 of 320 rows, the first is row 0: give every"),
         (lambda g: [*g[:-1], np.nan], "no label for 1 of 320 rows, the first is row 319"),
         (lambda g: pd.Series(g, dtype="string").mask(g == g[9]), "no label for 8 of 320 rows"),
-        (lambda g: np.where(g == g[0], g, "rest"), "Class . is in 1 group of rows held out tog"),
+        (lambda g: np.where(g == g[0], g, "rest"), "Class . has 1 group"),
     ],
 )
 def test_groups_that_cannot_be_held_out_are_refused(patients, change, message):

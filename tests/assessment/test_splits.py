@@ -219,7 +219,7 @@ def test_frozen_example():
         ({"method": "kfold", "test_size": 5}, "test_size must be 1/k"),
         ({"method": "kfold", "n_splits": 15}, "not a multiple of the 10 folds"),
         ({"gap": 3}, "gap is for method='forward', .* not for 'shuffle'"),
-        ({"method": "forward", "gap": -1}, "gap must be a number of rows, 0 or more, got -1"),
+        ({"method": "forward", "gap": -1}, "gap must be .*, got -1"),
         ({"method": "forward"}, "20 windows of 10 rows .* of the 100 rows .* take n_splits=9 or"),
         ({"method": "forward", "gap": 85}, "before the first: take a smaller test_size"),
         ({"method": "forward", "test_size": 0}, "test_size must be a share"),
@@ -233,7 +233,7 @@ def test_refusals(options, message):
 @pytest.mark.parametrize(
     ("method", "few", "message"),
     [
-        ("shuffle", 1, "Class 'rare' has 1 member, and a split needs 2: one to train"),
+        ("shuffle", 1, "Class 'rare' has 1 member, and a split needs 2"),
         ("bootstrap", 1, "Class 'rare' has 1 member, and a split needs 2"),
         ("kfold", 9, "Class 'rare' has 9 members, and a split needs 10.*larger test_size"),
     ],
@@ -249,9 +249,7 @@ def test_class_with_too_few_members(method, few, message):
 def test_a_group_that_is_all_rows_of_a_class(method):
     groups = np.arange(100) // 2
     groups[80:] = 50
-    with pytest.raises(
-        ValueError, match=r"Class 'c' is in 1 group of rows held out together, .* give finer groups"
-    ):
+    with pytest.raises(ValueError, match="Class 'c' has 1 group .* give finer groups"):
         splits_of(method, groups=groups)
 
 

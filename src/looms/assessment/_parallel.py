@@ -14,9 +14,9 @@ from joblib.parallel import BACKENDS, get_active_backend
 from sklearn import config_context, get_config
 
 from looms._recording import recorded_warnings
-from looms._threads import one_blas_thread
+from looms._threads import one_blas_thread, openmp_threads
 from looms.assessment._experiment import Experiment
-from looms.assessment._split_run import PROCESS, SplitResult
+from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Split
 from looms.dask._cluster import as_finished
 
@@ -34,10 +34,9 @@ def run_splits(
     """
     backend, _ = get_active_backend()
     n_workers = effective_n_jobs(n_jobs)
-    capped = PROCESS if n_workers > 1 else None
-    run = partial(_run, capped=capped, config=get_config())
+    run = partial(_run, beside_others=n_workers > 1, config=get_config())
     shared = replace(experiment, splits=())  # which need not know of each other
-    with nullcontext() if capped is None else one_blas_thread():
+    with one_blas_thread() if n_workers > 1 else nullcontext():
         if isinstance(backend, BACKENDS.get("dask", ())):
             yield from _on_dask(backend, run, shared, splits)
             return
@@ -59,11 +58,18 @@ def run_splits(
 
 
 def _run(
-    experiment: Experiment, split: Split, *, capped: str | None, config: dict[str, Any]
+    experiment: Experiment, split: Split, *, beside_others: bool, config: dict[str, Any]
 ) -> SplitResult:
-    """Split as a task, with the caller's configuration of scikit-learn."""
-    with config_context(**config):
-        return experiment.run(split, capped)
+    """Split as a task, with the caller's configuration of scikit-learn.
+
+    Beside other splits BLAS has one thread, and OpenMP, which has one on small data anyway.
+    """
+    with (
+        one_blas_thread() if beside_others else nullcontext(),
+        openmp_threads(0 if beside_others else len(experiment.y)),
+        config_context(**config),
+    ):
+        return experiment.run(split)
 
 
 def _on_dask(
