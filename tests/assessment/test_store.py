@@ -246,7 +246,7 @@ def test_damaged_versions(counted, tmp_path):
 def test_another_format(counted, tmp_path):
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "looms-assessments.json").write_text('{"format": 2}')
-    with pytest.raises(StoreError, match=r"the store is format 2, and looms .* writes format 1"):
+    with pytest.raises(StoreError, match="has another format, 1"):
         counted()
 
 

@@ -313,19 +313,18 @@ def finished(
         )
     splits = {split.index: split for split in experiment.splits}
     results: dict[int, SplitResult] = {}
+    tell = progress or (lambda *told: None)
     try:
         if part is not None:
             stored = part.load(experiment.splits)
             results |= {index: result for index, result in stored.items() if result.error is None}
-        if progress is not None:
-            progress(len(results), len(splits), None)
+        tell(len(results), len(splits), None)
         missing = [split for index, split in splits.items() if index not in results]
         for result in run_splits(experiment, missing, n_jobs):
             if part is not None:
                 part.save(splits[result.index], result)
             results[result.index] = result
-            if progress is not None:
-                progress(len(results), len(splits), result)
+            tell(len(results), len(splits), result)
     except (KeyboardInterrupt, Exception) as error:
         done = f"{len(results)} of {len(splits)} splits are done"
         done += (

@@ -105,18 +105,17 @@ class Experiment:
         check_estimator(estimator)
         y = plain_targets(y, is_classifier(estimator))
         check_consistent_length(X, y)
-        if is_regressor(estimator):
-            check_numbers(y, "a classifier")
         if order_of(y) is not None and not hasattr(y, "iloc"):
             y = require("pandas", "Ordered classes").Series(y)
         if not hasattr(y, "iloc"):  # as scikit-learn selects rows
             y = np.asarray(y)
-        if is_regressor(estimator) and y.dtype == object:  # decimals
-            y = y.astype(np.float64)
-        if np.asarray(y).dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
         if is_classifier(estimator):
             check_labels(y)
+        elif is_regressor(estimator):
+            check_numbers(y, "a classifier")
+            y = y.astype(np.float64) if y.dtype == object else y  # decimals
+        if np.asarray(y).dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
         check_known(duplicates, "treatment of duplicates", DUPLICATES)
         weight = checked_weights(sample_weight, len(y))
         if scoring is None:
@@ -219,37 +218,23 @@ class Experiment:
             values["predictions"] = tuple(np.asarray(model.predict(X_test)).tolist())
         return values
 
-    def design(self) -> dict[str, Any]:
-        """Design shared by the splits of one store, as plain values."""
-        split = asdict(self.splits[0])
-        return {name: split[name] for name in ("method", "test_size", "stratified", "gap")} | {
-            "duplicates": self.duplicates
-        }
-
-    def key(self) -> str:
-        """Digest of everything that results depend on, except the index of a split.
-
-        Raises
-        ------
-        TypeError
-            If a parameter has no key.
-        """
-        return content_key(
-            estimator=self.estimator,
-            X=self.X,
-            y=self.y,
-            scorers=self.scorers,
-            sample_weight=self.weight,
-            groups=self.groups,
-            route=route(self.estimator),
-            design=self.design(),
-            format=FORMAT,
-        )
-
     def store(self, folder: Path, *, make: bool) -> Store | None:
         """Part of a store with these splits; None if it does not exist and is not made."""
-        try:
-            key = self.key()
+        split = asdict(self.splits[0])
+        design = {name: split[name] for name in ("method", "test_size", "stratified", "gap")}
+        design["duplicates"] = self.duplicates
+        try:  # all that results depend on, except the index of a split
+            key = content_key(
+                estimator=self.estimator,
+                X=self.X,
+                y=self.y,
+                scorers=self.scorers,
+                sample_weight=self.weight,
+                groups=self.groups,
+                route=route(self.estimator),
+                design=design,
+                format=FORMAT,
+            )
         except TypeError as error:
             raise StoreError(folder, str(error).rstrip("."), "Assess without a store.") from error
         if not make and not (folder / key).is_dir():
@@ -260,7 +245,7 @@ class Experiment:
             "scores": list(self.scorers),
             "weighted": self.weight is not None,
             "grouped": self.groups is not None,
-            **self.design(),
+            **design,
         }
         return Store(folder, key, about, package_versions(self.estimator, self.scorers))
 
@@ -308,7 +293,7 @@ def estimator_text(estimator: Any) -> str:
     """
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps
-        names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
+        names = [name if isinstance(step, Pipeline) else _step_text(step) for name, step in before]
         return " → ".join([*names, estimator_text(last)])
     return " ".join(repr(_reset_parameters(estimator, _NO_MATTER)).split())
 
@@ -334,5 +319,5 @@ def _reset_parameters(estimator: Any, names: Collection[str]) -> Any:
     return reset
 
 
-def _class(step: Any) -> str:
+def _step_text(step: Any) -> str:
     return step if isinstance(step, str) else type(step).__name__
