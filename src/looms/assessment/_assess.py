@@ -233,7 +233,9 @@ def assess(
     """
     warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)
     experiment = Experiment.of(
-        *(estimator, X, y, n_splits, test_size, scoring),
+        *(estimator, X, y, n_splits),
+        test_size=test_size,
+        scoring=scoring,
         method=method,
         random_state=checked_seed(random_state, store),
         sample_weight=sample_weight,

@@ -86,15 +86,13 @@ class Experiment:
         X: Any,
         y: Any,
         n_splits: int | None = None,
-        test_size: float = 0.1,
-        scoring: Any = None,
         *,
-        random_state: int,
         method: str = "shuffle",
+        scoring: Any = None,
         sample_weight: Any = None,
         duplicates: str = "ignore",
         groups: Any = None,
-        gap: int = 0,
+        **design: Any,
     ) -> Self:
         """Experiment from the arguments of `assess`, which are checked."""
         X = readable_table(X)
@@ -130,16 +128,8 @@ class Experiment:
         fit_arguments(estimator, sample_weight=weight, groups=numbers)  # or an error, before work
         if duplicates == "group":
             units = joined_groups(units, duplicate_groups(X))
-        splits = plan(
-            y,
-            method=method,
-            n_splits=n_splits,
-            test_size=test_size,
-            random_state=random_state,
-            stratified=bool(is_classifier(estimator)),
-            groups=units,
-            gap=gap,
-        )
+        options = {"n_splits": n_splits, "stratified": bool(is_classifier(estimator)), **design}
+        splits = plan(y, groups=units, method=method, **options)
         return cls(estimator, X, y, weight, scorers, tuple(splits), duplicates, numbers, units)
 
     def warn_of_duplicates(self) -> None:

@@ -176,10 +176,10 @@ def plan(
     y: npt.ArrayLike,
     *,
     method: str,
-    n_splits: int | None,
-    test_size: float,
     random_state: int,
     stratified: bool,
+    n_splits: int | None = None,
+    test_size: float = 0.1,
     groups: AnyArray | None = None,
     gap: int = 0,
 ) -> list[Split]:
