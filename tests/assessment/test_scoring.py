@@ -14,16 +14,10 @@ from looms.estimators._metrics import named_scorer, scorers_of
 
 
 def test_ranks_are_scored_where_the_estimator_has_them():
-    logistic = LogisticRegression()
-    votes = VotingClassifier([("logistic", logistic)])
-    assert default_scoring(logistic, [0, 1]) == ["balanced_accuracy", "roc_auc", "log_loss"]
+    """`test_assess.py` has the other defaults."""
+    votes = VotingClassifier([("logistic", LogisticRegression())])
     assert default_scoring(LinearSVC(), [0, 1]) == ["balanced_accuracy", "roc_auc"]
     assert default_scoring(votes, [0, 1]) == ["balanced_accuracy", "accuracy"]
-    three = np.arange(9) % 3
-    assert default_scoring(logistic, three) == ["balanced_accuracy", "accuracy", "log_loss"]
-    for labels, stratified in ((three, False), (np.append(three, 3), True)):  # may lack a class
-        names = default_scoring(logistic, labels, stratified=stratified)
-        assert names == ["balanced_accuracy", "accuracy"]
 
 
 def test_what_an_unfitted_estimator_does_not_show_is_not_refused():

@@ -73,6 +73,7 @@ def test_the_whole_selection_and_leave_one_out_by_hand(folds, two_classes):
         said = np.where(outputs > machine.threshold_, "yes", "no")
         right = accuracy_score(y[train], said, sample_weight=weight)
         assert (row["mu"], row["threshold"]) == (machine.mu_, machine.threshold_)
+        assert (row["kernel"], row["criterion"]) == ("linear", "press")
         assert row["loo_accuracy"] == pytest.approx(right)
         apart = clone(model).fit(X[train], y[train], **fit)
         assert row["loo_roc_auc"] == pytest.approx(apart[-1].evaluate(nested=False)["roc_auc"])
