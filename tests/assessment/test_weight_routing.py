@@ -121,7 +121,7 @@ def test_no_information_is_that_of_copies(names):
     copies = np.repeat(np.arange(40), weight)
     y, predicted = rng.normal([[0.0], [1.0]], size=(2, 40))
     if "accuracy" in names:
-        y, predicted = np.sign(y), np.sign(predicted)
+        y, predicted = rng.integers(3, size=(2, 40))
     scorers = {name: named_scorer(name) for name in names}
     found = no_information(scorers, y, predicted, weight)
     assert found == pytest.approx(no_information(scorers, y[copies], predicted[copies]))
@@ -184,6 +184,7 @@ def test_metadata_routing(folds, two_classes, tmp_path):
             )
             for name in scoring:
                 np.testing.assert_array_equal(found[name], theirs[f"test_{name}"])
+        assert weighted(model, X, y, W60, scoring="balanced_accuracy").failures == {}
         scoring["accuracy"] = named_scorer("accuracy").set_score_request(sample_weight=False)
         other = weighted(model, X, y, W60, **options).table
         assert (found["log_loss"] == other["log_loss"]).all()
@@ -195,6 +196,10 @@ def test_metadata_routing(folds, two_classes, tmp_path):
             weighted(refused, X, y, W60)
         with pytest.raises((ValueError, TypeError), match="sample_weight"):
             weighted(make_pipeline(StandardScaler(), LogisticRegression()), X, y, W60)
+        model, options["scoring"] = routed(True), "log_loss"
+        by_request = weighted(model, X, y, W60, **options).table
+    by_name = weighted(model, X, y, W60, **options).table  # in the same store; not of the scaler
+    assert (by_name["log_loss"] != by_request["log_loss"]).all()
 
 
 def test_comparison(two_classes):
@@ -235,4 +240,6 @@ def test_a_test_part_without_weight_is_recorded(folds, two_classes):
     X, y = two_classes
     weight = np.ones(60)
     weight[folds(y)[0][1]] = 0.0
-    assert set(weighted(LogisticRegression(), X, y, weight).failures) == {0}
+    (failure,) = weighted(LogisticRegression(), X, y, weight).failures.items()
+    assert failure[0] == 0
+    assert "positive weight" in failure[1]
