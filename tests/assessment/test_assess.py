@@ -23,6 +23,7 @@ from looms.assessment._assess import stored
 from looms.assessment._scoring import kind_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "kfold"])
 def test_scores_are_those_of_cross_validate(two_classes, folds, method):
     X, y = two_classes
@@ -145,6 +146,7 @@ def interrupt_after(n_done):
     return interrupt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
 def test_an_interrupted_assessment_has_what_was_done(two_classes, tmp_path, method):
     options = {"random_state": 0, "method": method, "n_splits": 9, "store": tmp_path}

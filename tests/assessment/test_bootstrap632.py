@@ -235,6 +235,7 @@ def test_standard_errors_are_those_of_new_data():
     assert (ratio < 1.35).all()
 
 
+@pytest.mark.slow
 def test_an_interval_needs_twenty_resamples(a_line):
     few, enough = (assess(Ridge(), *a_line, n, method="bootstrap") for n in (19, 20))
     assert few.interval().isna().all(axis=None)

@@ -196,6 +196,7 @@ def test_copies_within_a_group_are_no_reason_to_warn():
         assess(NEAREST, X, y, groups=np.arange(300) % 150, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "kfold"])
 def test_a_comparison_keeps_groups_together(patients, tmp_path, method):
     X, y, groups = patients

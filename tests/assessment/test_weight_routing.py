@@ -81,6 +81,7 @@ def test_the_whole_selection_and_leave_one_out_by_hand(folds, two_classes):
         assert row["loo_balanced_accuracy"] == pytest.approx(1 - rate)
 
 
+@pytest.mark.slow
 def test_forms_of_weights_and_other_data(two_classes):
     X, y = two_classes
     expected = weighted(LogisticRegression(), X, y, W60).table
@@ -202,6 +203,7 @@ def test_metadata_routing(folds, two_classes, tmp_path):
     assert (by_name["log_loss"] != by_request["log_loss"]).all()
 
 
+@pytest.mark.slow
 def test_comparison(two_classes):
     X, y = two_classes
     models = {"a": LogisticRegression(), "b": LogisticRegression(C=1e-3)}
