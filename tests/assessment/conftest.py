@@ -1,7 +1,9 @@
-"""Small data and estimators for assessments."""
+"""Small data, and splits by hand."""
 
 import numpy as np
 import pytest
+
+from looms.assessment._splits import plan
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +22,15 @@ def a_line():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(50, 2))
     return X, X @ [1.0, -2.0] + 0.5 * rng.normal(size=50)
+
+
+@pytest.fixture(scope="session")
+def folds():
+    """Training and test rows of the splits of an assessment."""
+
+    def rows(y, n=4, method="shuffle", stratified=True):
+        options = {"n_splits": n, "random_state": 0, "stratified": stratified}
+        splits = plan(y, method=method, **options)
+        return [split.rows(y) for split in splits if split.index >= 0]
+
+    return rows

@@ -22,33 +22,35 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier, KernelRegressor, assess
-from looms.assessment._bootstrap632 import KNOWN, no_information, out_of_bag, plus_632
-from looms.assessment._splits import plan
+from looms.assessment._bootstrap632 import (
+    KNOWN,
+    OutOfBag,
+    no_information,
+    out_of_bag,
+    plus_632,
+    standard_error_632,
+)
 from looms.estimators._metrics import named_scorer
 
 ACCURACIES = ["accuracy", "balanced_accuracy"]
 
 
-def test_by_hand():
-    # err = .1, Err(1) = .3, gamma = .5: R = .5, .632 estimate .0368 + .1896 = .2264,
-    # correction .2 * .368 * .632 * .5 / (1 - .184)
-    expected = 0.2264 + 0.2 * 0.368 * 0.632 * 0.5 / 0.816
-    assert plus_632("accuracy", 0.9, 0.7, 0.5) == pytest.approx(1 - expected, rel=1e-12)
-
-
-def test_without_overfitting_it_is_the_632():
-    assert plus_632("accuracy", 0.8, 0.8, 0.5) == pytest.approx(0.8)
-    assert plus_632("accuracy", 0.7, 0.8, 0.5) == pytest.approx(0.368 * 0.7 + 0.632 * 0.8)
-    assert plus_632("accuracy", 0.5, 0.4, 0.6) == pytest.approx(0.368 * 0.5 + 0.632 * 0.4)
-
-
-def test_full_overfitting_is_the_out_of_bag_error():
-    assert plus_632("accuracy", 1.0, 0.5, 0.5) == pytest.approx(0.5)
-
-
-def test_beyond_the_error_without_information_overfitting_stays_full():
-    expected = 0.368 * 0.1 + 0.632 * 0.8 + (0.5 - 0.1) * 0.368
-    assert plus_632("accuracy", 0.9, 0.2, 0.5) == pytest.approx(1 - expected)
+@pytest.mark.parametrize(
+    ("apparent", "out_of_bag", "none", "error"),
+    [
+        # R = .5, .632 estimate .0368 + .1896 = .2264, correction .2 * .368 * .632 * .5 / (1 - .184)
+        (0.9, 0.7, 0.5, 0.2264 + 0.2 * 0.368 * 0.632 * 0.5 / 0.816),
+        # without overfitting it is the .632 estimator
+        (0.8, 0.8, 0.5, 0.2),
+        (0.7, 0.8, 0.5, 0.368 * 0.3 + 0.632 * 0.2),
+        (0.5, 0.4, 0.6, 0.368 * 0.5 + 0.632 * 0.6),
+        # full overfitting is the out-of-bag error, and stays full beyond
+        (1.0, 0.5, 0.5, 0.5),
+        (0.9, 0.2, 0.5, 0.368 * 0.1 + 0.632 * 0.8 + (0.5 - 0.1) * 0.368),
+    ],
+)
+def test_by_hand(apparent, out_of_bag, none, error):
+    assert plus_632("accuracy", apparent, out_of_bag, none) == pytest.approx(1 - error, rel=1e-12)
 
 
 def test_no_information_is_the_score_over_all_pairs():
@@ -66,15 +68,10 @@ def test_no_information_is_the_score_over_all_pairs():
     assert found["r2"] == pytest.approx(r2_score(*pairs))
 
 
-def resamples(y, n, stratified=True):
-    options = {"n_splits": n, "test_size": 0.1, "random_state": 0, "stratified": stratified}
-    return [split.rows(y) for split in plan(y, method="bootstrap", **options)][1:]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("task", ["classes", "values"])
-def test_out_of_bag_error_is_a_mean_over_rows(two_classes, a_line, task, weighted):
+def test_out_of_bag_error_is_a_mean_over_rows(two_classes, a_line, folds, task, weighted):
     """Row by row, as it is defined, of machines fitted by hand to the copies."""
     if task == "classes":
         (X, y), names = two_classes, ACCURACIES
@@ -85,9 +82,8 @@ def test_out_of_bag_error_is_a_mean_over_rows(two_classes, a_line, task, weighte
         (X, y), model, names = a_line, KernelRegressor("linear", mu=0.1), ["rmse", "r2"]
         loss = lambda y, f: (y - f) ** 2  # noqa: E731
     w = np.random.default_rng(3).uniform(0.5, 2.0, len(y)) if weighted else np.ones(len(y))
-    parts = resamples(y, 12, task == "classes")
     losses = [[] for _ in y]
-    for train, test in parts:
+    for train, test in folds(y, 12, "bootstrap", task == "classes"):
         model.fit(X[train], y[train], sample_weight=w[train])
         for i, f in zip(test, model.predict(X[test]), strict=True):
             losses[i].append(loss(y[i], f))
@@ -125,14 +121,14 @@ def test_the_area_is_a_mean_over_resamples(two_classes):
     GridSearchCV(make_pipeline(LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}),
 ], ids=["machine", "search"])  # fmt: skip
 @pytest.mark.slow
-def test_copies_of_a_row_are_one_row_of_their_weight(two_classes, model, own):
+def test_copies_of_a_row_are_one_row_of_their_weight(two_classes, folds, model, own):
     X, y = two_classes
     options = {"method": "bootstrap", "random_state": 0, "scoring": "accuracy"}
     result = assess(model, X, y, 3, sample_weight=own, **options)
     argument = {Pipeline: "kernelclassifier__sample_weight"}.get(
         type(model), "logisticregression__sample_weight"
     )
-    for (train, test), split in zip(resamples(y, 3), result.splits, strict=True):
+    for (train, test), split in zip(folds(y, 3, "bootstrap"), result.splits, strict=True):
         times = np.bincount(train, minlength=60)
         rows = np.flatnonzero(times)
         weight = times * (np.ones(60) if own is None else own)
@@ -165,22 +161,6 @@ def test_selection_by_leave_one_out_is_not_misled(data_folder):
     assert result.mean["balanced_accuracy"] > 0.68
     assert result.table["gamma"].median() < 0.1  # with copies 1, the nearest neighbor
     assert "copies" not in repr(result)
-
-
-@pytest.mark.filterwarnings("ignore:KNeighborsClassifier cannot be given sample_weight")
-@pytest.mark.slow
-def test_assessment_puts_them_together(two_classes):
-    X, y = two_classes
-    nearest = KNeighborsClassifier(1)
-    result = assess(nearest, X, y, 20, scoring="accuracy", method="bootstrap", random_state=0)
-    assert result.whole.scores["accuracy"] == 1.0
-    out_of_bag = result.out_of_bag["accuracy"].score
-    expected = plus_632("accuracy", 1.0, out_of_bag, result.whole.no_information["accuracy"])
-    assert 0.632 * (1 - out_of_bag) < 1 - result.mean["accuracy"] <= 1 - out_of_bag
-    assert result.mean["accuracy"] == pytest.approx(expected)
-    interval = result.interval()
-    assert interval.loc["accuracy", "low"] < expected < interval.loc["accuracy", "high"]
-    assert "20 bootstrap resamples" in result.summary()
 
 
 #: Errors from the mean losses E under probabilities p of the samples.
@@ -228,18 +208,26 @@ def test_standard_error_is_the_delta_method_of_its_definition(
     assert ours.standard_error == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("apparent", "out", "ratio"),
+    [(0.7, 0.8, 0.632 + 0.368 * 0.3 / 0.2), (0.9, 0.2, 0.632)],
+    ids=["no overfitting", "full overfitting"],
+)
+def test_standard_error_is_that_of_the_out_of_bag_error_in_proportion(apparent, out, ratio):
+    found = standard_error_632("accuracy", apparent, OutOfBag(out, 0.05), 0.5)
+    assert found == pytest.approx(0.05 * ratio)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [ACCURACIES, ["rmse", "r2"]])
-def test_standard_errors_are_those_of_new_data(names):
-    """Over 40 data sets of 50 rows, against the spread of the estimates."""
+def test_standard_errors_are_those_of_new_data():
+    """Over 30 data sets of 50 rows, against the spread of the estimates."""
     estimates, errors = [], []
-    for seed in range(40):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(50, 3))
-        y = X[:, 0] + X[:, 1] + rng.normal(size=50)
-        model = Ridge() if "r2" in names else GaussianNB()
-        y = y if "r2" in names else y > 0
-        result = assess(model, X, y, 20, scoring=names, method="bootstrap", random_state=seed)
+        y = X[:, 0] + X[:, 1] + rng.normal(size=50) > 0
+        options = {"scoring": ACCURACIES, "method": "bootstrap", "random_state": seed}
+        result = assess(GaussianNB(), X, y, 20, **options)
         estimates.append(result.mean)
         errors.append(result.standard_error)
     ratio = np.sqrt(np.mean(np.square(errors), axis=0)) / np.std(estimates, axis=0)
@@ -247,30 +235,20 @@ def test_standard_errors_are_those_of_new_data(names):
     assert (ratio < 1.35).all()
 
 
-def test_no_interval_from_few_resamples(a_line):
-    result = assess(Ridge(), *a_line, 19, method="bootstrap", random_state=0)
-    assert result.interval().isna().all(axis=None)
-    assert result.standard_error.isna().all()
-    assert "An interval needs 20 resamples." in str(result)
-    assert "nan" not in str(result)
+@pytest.mark.slow
+def test_an_interval_needs_twenty_resamples(a_line):
+    few, enough = (assess(Ridge(), *a_line, n, method="bootstrap") for n in (19, 20))
+    assert few.interval().isna().all(axis=None)
+    assert "20 resamples" in str(few)
+    assert "nan" not in str(few)
+    ends = enough.interval()
+    assert ((ends["low"] < enough.mean) & (enough.mean < ends["high"])).all()
 
 
 def test_scores_without_a_definition(two_classes):
-    with pytest.raises(ValueError, match=r"not for f1_macro, neg_log_loss; .*shuffle"):
-        assess(
-            KNeighborsClassifier(),
-            *two_classes,
-            scoring=["accuracy", "f1_macro", "neg_log_loss"],
-            method="bootstrap",
-        )
-
-
-def test_another_score_by_a_known_name(two_classes):
     count = make_scorer(zero_one_loss, normalize=False)
-    with pytest.raises(ValueError, match="under these names, not for accuracy"):
-        assess(LogisticRegression(), *two_classes, scoring={"accuracy": count}, method="bootstrap")
-
-
-def test_several_targets_are_refused():
-    with pytest.raises(ValueError, match="takes one target"):
+    for scoring, names in ((["accuracy", "f1_macro"], "not for f1_macro;"), ({"r2": count}, "r2;")):
+        with pytest.raises(ValueError, match=names):
+            assess(LogisticRegression(), *two_classes, scoring=scoring, method="bootstrap")
+    with pytest.raises(ValueError, match="one target"):
         assess(Ridge(), np.eye(9), np.eye(9), method="bootstrap")

@@ -14,27 +14,21 @@ from looms.estimators._metrics import named_scorer, scorers_of
 
 
 def test_ranks_are_scored_where_the_estimator_has_them():
-    logistic = LogisticRegression()
-    votes = VotingClassifier([("logistic", logistic)])
-    assert default_scoring(logistic, [0, 1]) == ["balanced_accuracy", "roc_auc", "log_loss"]
+    """`test_assess.py` has the other defaults."""
+    votes = VotingClassifier([("logistic", LogisticRegression())])
     assert default_scoring(LinearSVC(), [0, 1]) == ["balanced_accuracy", "roc_auc"]
     assert default_scoring(votes, [0, 1]) == ["balanced_accuracy", "accuracy"]
-    three = np.arange(9) % 3
-    assert default_scoring(logistic, three) == ["balanced_accuracy", "accuracy", "log_loss"]
-    for labels, stratified in ((three, False), (np.append(three, 3), True)):  # may lack a class
-        names = default_scoring(logistic, labels, stratified=stratified)
-        assert names == ["balanced_accuracy", "accuracy"]
 
 
 def test_what_an_unfitted_estimator_does_not_show_is_not_refused():
     stack, classes = StackingClassifier([("logistic", LogisticRegression())]), np.arange(9) % 3
     assert not hasattr(stack, "predict_proba")
     assert list(scorers_of("neg_log_loss", stack, classes)) == ["neg_log_loss"]
-    with pytest.raises(ValueError, match="there are no probabilities"):
-        scorers_of("neg_log_loss", LinearSVC(), classes)
     assert list(scorers_of("roc_auc", SVC(), classes)) == ["roc_auc"]
-    with pytest.raises(ValueError, match="'roc_auc' cannot score these 3 classes"):
-        scorers_of("roc_auc", SVC(probability=True, decision_function_shape="ovo"), classes)
+    of_pairs = SVC(probability=True, decision_function_shape="ovo")
+    for name, model in (("neg_log_loss", LinearSVC()), ("roc_auc", of_pairs)):
+        with pytest.raises(ValueError, match=f"'{name}'"):
+            scorers_of(name, model, classes)
 
 
 def share_of_yes(model, X, y):
@@ -130,28 +124,22 @@ def test_interval_of_an_unknown_error(ends):
 
 @pytest.mark.slow
 def test_directions_are_told_or_not(two_classes):
-    scoring = {"wrong": rate, "yes": share_of_yes, "right": "accuracy"}
-    result = looms.assess(
-        looms.KernelClassifier(mu=1e-3), *two_classes, 4, 0.2, scoring, random_state=0
-    )
-    wrong, unknown, right = map(result.estimate, scoring)
+    always = lambda model, X, y: float(len(y) > 20)  # noqa: E731  (1 of leave-one-out outputs)
+    scoring = {"wrong": rate, "yes": share_of_yes, "right": "accuracy", "always": always}
+    model = looms.KernelClassifier(mu=1e-3)
+    result = looms.assess(model, *two_classes, 4, 0.2, scoring, random_state=0)
+    wrong, unknown, right, _ = map(result.estimate, scoring)
     assert wrong.signed_optimism == -wrong.optimism == pytest.approx(right.signed_optimism)
     assert unknown.smaller_is_better is unknown.signed_optimism is None
-    (said,) = [line for line in str(result).splitlines() if "(yes: " in line]
-    assert said.startswith("4 random splits cannot tell the difference of the fit's own score")
-    always = {"always": lambda model, X, y: float(len(y) > 20)}  # 1 of leave-one-out outputs
-    result = looms.assess(
-        looms.KernelClassifier(mu=1e-3), *two_classes, 4, 0.2, always, random_state=0
-    )
-    assert "The fit's own score is higher by 1 ± 0 (always)." in str(result)
+    assert "cannot tell the difference of" in result.optimism_text("yes")
+    assert "is higher by 1 ± 0 (always)" in result.optimism_text("always")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
 def test_estimates_are_those_of_the_tables(two_classes, method):
-    result = looms.assess(
-        looms.KernelClassifier(mu=1e-3), *two_classes, 20, random_state=0, method=method
-    )
+    model = looms.KernelClassifier(mu=1e-3)
+    result = looms.assess(model, *two_classes, 20, random_state=0, method=method)
     for name in result.scores:
         found = result.estimate(name, 0.8)
         assert found.value == result.mean[name]
@@ -159,11 +147,5 @@ def test_estimates_are_those_of_the_tables(two_classes, method):
         assert [found.low, found.high] == result.interval(0.8).loc[name].tolist()
         assert found.optimism == pytest.approx(result.optimism[name], nan_ok=True)
         assert found.loo == pytest.approx(result.table[f"loo_{name}"].mean(), nan_ok=True)
-    with pytest.raises(ValueError, match=r"score must be one of .*roc_auc.*; got 'f1'"):
+    with pytest.raises(ValueError, match="'f1'"):
         result.estimate("f1")
-
-
-def test_estimates_without_leave_one_out(two_classes):
-    result = looms.assess(LogisticRegression(), *two_classes, 3, random_state=0)
-    found = result.estimate("balanced_accuracy")
-    assert np.isnan([found.loo, found.optimism, found.signed_optimism]).all()

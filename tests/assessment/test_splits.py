@@ -9,19 +9,9 @@ Y = np.repeat(["a", "b", "c"], [50, 30, 20])
 RANDOM = [method for method in METHODS if method != "forward"]
 
 
-def splits_of(
-    method, n_splits=20, y=Y, test_size=0.1, random_state=0, stratified=True, groups=None, gap=0
-):
-    return plan(
-        y,
-        method=method,
-        n_splits=n_splits,
-        test_size=test_size,
-        random_state=random_state,
-        stratified=stratified,
-        groups=groups,
-        gap=gap,
-    )
+def splits_of(method, n_splits=20, y=Y, **options):
+    options = {"random_state": 0, "stratified": True, **options}
+    return plan(y, method=method, n_splits=n_splits, **options)
 
 
 def rows_of(splits, y=Y):
@@ -45,16 +35,6 @@ def test_seeds_and_names_are_all_different(method):
     assert len({split.name for split in splits}) == len(splits)
     seeds = {split.seed(purpose) for split in splits for purpose in range(3)}
     assert len(seeds) == 3 * len(splits)
-
-
-@pytest.mark.parametrize("stratified", [True, False])
-@pytest.mark.parametrize("method", RANDOM)
-def test_no_row_trains_and_tests(method, stratified):
-    for split in splits_of(method, stratified=stratified):
-        train, test = split.rows(Y)
-        if split.index != WHOLE:
-            assert not set(train) & set(test)
-            assert set(train) | set(test) == set(range(100))
 
 
 @pytest.mark.parametrize("method", ["shuffle", "kfold"])
@@ -154,7 +134,7 @@ def test_windows_leave_out_earlier_rows_of_their_groups():
     groups = np.arange(100) // 8  # the window from row 90 on shares 88 and 89 with its group
     split = splits_of("forward", 2, groups=groups)[0]
     assert split.rows(Y, groups)[0].tolist() == list(range(88))
-    with pytest.raises(ValueError, match="Split 0 has no row to train on: all rows before its"):
+    with pytest.raises(ValueError, match="Split 0"):
         splits_of("forward", 2, groups=np.arange(100) % 5)
 
 
@@ -204,59 +184,33 @@ def test_frozen_example():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "options"),
     [
-        ({"method": "loo"}, "Unknown method 'loo'; known are shuffle, kfold, bootstrap, forward"),
-        ({"n_splits": 1}, "n_splits must be an integer of at least 2, got 1"),
-        ({"n_splits": 2.5}, "n_splits must be an integer"),
-        ({"test_size": 0}, "test_size must be a share between 0 and 1"),
-        ({"test_size": 1.0}, "test_size must be a share between 0 and 1"),
-        ({"test_size": 100}, "number of rows below 100"),
-        ({"test_size": "much"}, "test_size must be"),
-        ({"test_size": float("nan")}, "test_size must be"),
-        ({"test_size": True}, "test_size must be"),
-        ({"method": "kfold", "test_size": 0.3}, "test_size must be 1/k"),
-        ({"method": "kfold", "test_size": 5}, "test_size must be 1/k"),
-        ({"method": "kfold", "n_splits": 15}, "not a multiple of the 10 folds"),
-        ({"gap": 3}, "gap is for method='forward', .* not for 'shuffle'"),
-        ({"method": "forward", "gap": -1}, "gap must be a number of rows, 0 or more, got -1"),
-        ({"method": "forward"}, "20 windows of 10 rows .* of the 100 rows .* take n_splits=9 or"),
-        ({"method": "forward", "gap": 85}, "before the first: take a smaller test_size"),
-        ({"method": "forward", "test_size": 0}, "test_size must be a share"),
+        ("method", {"method": "loo"}),
+        *(("n_splits", {"n_splits": n}) for n in (1, 2.5)),
+        *(("test_size", {"test_size": size}) for size in (0, 1.0, 100, "much", np.nan, True)),
+        *(("test_size", {"method": "kfold", "test_size": size}) for size in (0.3, 5)),
+        ("10 folds", {"method": "kfold", "n_splits": 15}),
+        ("gap", {"gap": 3}),
+        ("gap", {"method": "forward", "gap": -1}),
+        ("n_splits=9", {"method": "forward"}),
+        ("test_size", {"method": "forward", "gap": 85}),
+        ("test_size", {"method": "forward", "test_size": 0}),
+        ("got 5", {"method": "kfold", "y": np.arange(5.0), "stratified": False}),
+        ("got 9", {"method": "kfold", "stratified": False, "groups": np.arange(100) % 9}),
     ],
 )
-def test_refusals(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_refusals(name, options):
+    with pytest.raises(ValueError, match=name):
         splits_of(**{"method": "shuffle", **options})
 
 
-@pytest.mark.parametrize(
-    ("method", "few", "message"),
-    [
-        ("shuffle", 1, "Class 'rare' has 1 member, and a split needs 2: one to train"),
-        ("bootstrap", 1, "Class 'rare' has 1 member, and a split needs 2"),
-        ("kfold", 9, "Class 'rare' has 9 members, and a split needs 10.*larger test_size"),
-    ],
-)
-def test_class_with_too_few_members(method, few, message):
+@pytest.mark.parametrize(("method", "few"), [("shuffle", 1), ("bootstrap", 1), ("kfold", 9)])
+def test_a_class_with_too_few_rows_or_groups(method, few):
     y = np.repeat(["common", "rare"], [60, few])
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"'rare' has {few} member"):
         splits_of(method, y=y)
     splits_of(method, y=np.append(y, "rare"))
-
-
-@pytest.mark.parametrize("method", RANDOM)
-def test_a_group_that_is_all_rows_of_a_class(method):
-    groups = np.arange(100) // 2
-    groups[80:] = 50
-    with pytest.raises(
-        ValueError, match=r"Class 'c' is in 1 group of rows held out together, .* give finer groups"
-    ):
+    groups = np.minimum(np.arange(100) // 2, 40)  # all rows of the last class are one
+    with pytest.raises(ValueError, match="'c' has 1 group"):
         splits_of(method, groups=groups)
-
-
-def test_too_few_rows():
-    with pytest.raises(ValueError, match="needs 10 rows or more, got 5"):
-        splits_of("kfold", y=np.arange(5.0), stratified=False)
-    with pytest.raises(ValueError, match="needs 10 groups of rows held out together or more, got"):
-        splits_of("kfold", y=np.arange(50.0), stratified=False, groups=np.arange(50) % 9)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from looms._advice import setting
+from looms._typing import AnyArray
 from looms.assessment._bootstrap632 import out_of_bag
 from looms.assessment._errors import AllSplitsRaisedError, AssessmentInterrupted
 from looms.assessment._experiment import Experiment, checked_seed, estimator_key, estimator_text
@@ -139,6 +140,8 @@ def assess(
     StoreError
         If the folder is not a store, was made by another version, or cannot be written. Stored
         splits are kept.
+    concurrent.futures.BrokenExecutor, distributed.KilledWorker
+        If a worker died. Notes of the error say how many splits are done.
     TimeoutError
         If a dask cluster has no worker for some time.
     AllSplitsRaisedError
@@ -194,15 +197,13 @@ def assess(
     ``with joblib.parallel_config("dask"): assess(...)``. Only the calling process writes
     to the store. Workers use the caller's configuration of scikit-learn.
 
-    Splits of workers that die are run again, with dask and with local processes ("loky", which
-    also replaces "multiprocessing", because that does not report that a process died). A split
-    that kills its workers repeatedly (by its memory, say), in the end while no other split is
-    running, is recorded in ``failures``; with dask it has twice as many tries as
-    ``distributed.scheduler.allowed-failures``. Splits run in the calling process only if all of
-    them do: with ``n_jobs=1`` or threads. A dask cluster made in the calling process restarts
+    If a worker dies (by its memory, say), the error of joblib or dask is raised: the latter after
+    ``distributed.scheduler.allowed-failures`` more tries. With a store the same call then runs the
+    splits that are missing. "loky" replaces "multiprocessing", because that does not report that a
+    process died. A dask cluster made in the calling process restarts
     workers that it gave up (``distributed.deploy.lost-worker-timeout``). A TimeoutError is raised
     after a minute without any worker, or joblib's ``wait_for_workers_timeout`` if that is longer.
-    Workers of loky end soon after a calling process that was killed.
+    Workers of loky end five minutes after their last split if the calling process was killed.
 
     A store identifies an estimator by its class and parameters, a scorer by its function, and
     data by their values, as ``joblib.hash`` has it. Classes and functions of your own, outside
@@ -232,7 +233,9 @@ def assess(
     """
     warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)
     experiment = Experiment.of(
-        *(estimator, X, y, n_splits, test_size, scoring),
+        *(estimator, X, y, n_splits),
+        test_size=test_size,
+        scoring=scoring,
         method=method,
         random_state=checked_seed(random_state, store),
         sample_weight=sample_weight,
@@ -301,7 +304,6 @@ def finished(
     progress: Progress | None,
 ) -> Assessment:
     """Assessment, after running the splits that the store lacks."""
-    splits = experiment.splits
     part = None if store is None else experiment.store(Path(store), make=True)
     if experiment.repeats_rows:
         warnings.warn(
@@ -311,35 +313,37 @@ def finished(
             f"{setting('method', 'shuffle')} has no duplicates.",
             stacklevel=level_of_user(),
         )
-    by_index = {split.index: split for split in splits}
+    splits = {split.index: split for split in experiment.splits}
     results: dict[int, SplitResult] = {}
+    tell = progress or (lambda *told: None)
     try:
-        stored = {} if part is None else part.load(splits)
-        results |= {index: result for index, result in stored.items() if result.error is None}
-        if progress is not None:
-            progress(len(results), len(splits), None)
-        missing = [split for split in splits if split.index not in results]
+        if part is not None:
+            stored = part.load(experiment.splits)
+            results |= {index: result for index, result in stored.items() if result.error is None}
+        tell(len(results), len(splits), None)
+        missing = [split for index, split in splits.items() if index not in results]
         for result in run_splits(experiment, missing, n_jobs):
             if part is not None:
-                part.save(by_index[result.index], result)
+                part.save(splits[result.index], result)
             results[result.index] = result
-            if progress is not None:
-                progress(len(results), len(splits), result)
-    except KeyboardInterrupt:
-        message = f"{len(results)} of {len(splits)} splits are done"
-        message += (
+            tell(len(results), len(splits), result)
+    except (KeyboardInterrupt, Exception) as error:
+        done = f"{len(results)} of {len(splits)} splits are done"
+        done += (
             f" and were not stored: {setting('store', ...)} would have kept them."
             if store is None
             else f" and stored in {store}: repeat it to run the rest."
         )
-        so_far = _assessment(experiment, results)
-        if so_far is not None and len(so_far.failures) == len(so_far.splits):
-            so_far = None
-        raise AssessmentInterrupted(message, so_far) from None
+        if isinstance(error, KeyboardInterrupt):
+            so_far = _assessment(experiment, results)
+            has_scores = so_far is not None and len(so_far.failures) < len(so_far.splits)
+            raise AssessmentInterrupted(done, so_far if has_scores else None) from None
+        error.add_note(done)
+        raise
     assessment = _assessment(experiment, results)
     if assessment is None:
-        error = results[WHOLE].error
-        raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {error}")
+        reason = results[WHOLE].error
+        raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {reason}")
     if len(assessment.failures) == len(assessment.splits):
         raise AllSplitsRaisedError(assessment)
     return assessment
@@ -354,41 +358,40 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
     lacks_whole = first.index == WHOLE and (whole is None or whole.error is not None)
     if lacks_whole or not results.keys() - {WHOLE}:
         return None
-    done = [split for split in experiment.splits if split.index in results]
-    rows = {split: experiment.rows(split) for split in done if split.index != WHOLE}
-    tested = np.zeros(len(experiment.y), dtype=bool)
-    for _, test in rows.values():
-        tested[test] = True
-    if experiment.weight is not None:
-        tested &= experiment.weight > 0
-    resamples = [
-        (*parts, results[split.index])
-        for split, parts in rows.items()
-        if split.resamples and results[split.index].error is None
-    ]
-    kinds = {name: kind_of(scorer) for name, scorer in experiment.scorers.items()}
-    units, classes = experiment.units[tested], bool(is_classifier(experiment.estimator))
-    names = np.unique(experiment.y[tested]) if classes else ()
-    labels = [experiment.y[tested] == name for name in names]
-    of_units = len(np.unique(units)), [len(np.unique(units[members])) for members in labels]
-    of_rows = len(units), [int(np.count_nonzero(members)) for members in labels]
+    rows = {
+        split.index: experiment.rows(split)
+        for split in experiment.splits
+        if split.index in results and split.index != WHOLE
+    }
+    y, weight, scorers = np.asarray(experiment.y), experiment.weight, experiment.scorers
+    tested = np.unique(np.concatenate([test for _, test in rows.values()]))
+    tested = tested if weight is None else tested[weight[tested] > 0]
+    classification = bool(is_classifier(experiment.estimator))
+    labels = np.unique(y[tested]) if classification else ()
+    kinds = {name: kind_of(scorer) for name, scorer in scorers.items()}
+
+    def most(units: AnyArray) -> dict[str, int]:
+        """Largest number of independent units that each score is of."""
+        units = units[tested]
+        of_classes = [len(np.unique(units[y[tested] == label])) for label in labels]
+        n = len(np.unique(units))
+        return {name: kind.n_rows(n, of_classes) for name, kind in kinds.items()}
+
+    drawn = [(*rows[index], results[index]) for index in rows if results[index].error is None]
+    resampled = first.method == "bootstrap" and drawn
     return Assessment(
-        tuple(results[split.index] for split in done if split.index != WHOLE),
+        tuple(results[index] for index in rows),
         whole,
-        tuple(experiment.scorers),
+        tuple(scorers),
         first.method,
         first.random_state,
         estimator_text(experiment.estimator),
         kinds=kinds,
-        classification=classes,
-        out_of_bag=out_of_bag(
-            experiment.scorers, experiment.y, experiment.weight, resamples, experiment.units
-        )
-        if resamples
-        else None,
-        n_samples=len(experiment.y),
-        n_units={name: kind.n_rows(*of_units) for name, kind in kinds.items()},
-        n_rows={name: kind.n_rows(*of_rows) for name, kind in kinds.items()},
+        classification=classification,
+        out_of_bag=out_of_bag(scorers, y, weight, drawn, experiment.units) if resampled else None,
+        n_samples=len(y),
+        n_units=most(experiment.units),
+        n_rows=most(np.arange(len(y))),
         estimator_key=estimator_key(experiment.estimator),
-        grouped=experiment.groups is not None and experiment.splits[0].method != "forward",
+        grouped=experiment.groups is not None and first.method != "forward",
     )

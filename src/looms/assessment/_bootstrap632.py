@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,6 @@ from looms._typing import AnyArray, Array
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
 from looms.estimators._metrics import Scorer, own_name, scorer_takes_weights
-from looms.folds import group_numbers
 
 #: One score, or one of each resample.
 S = TypeVar("S", float, Array)
@@ -23,29 +21,27 @@ S = TypeVar("S", float, Array)
 LEAST = 20
 
 
-def _shares(values: AnyArray, classes: AnyArray, weight: Array | None) -> Array:
+def _shares(values: AnyArray, classes: AnyArray, weight: Array) -> Array:
     """Share of each class among values."""
     return np.array([np.average(values == label, weights=weight) for label in classes])
 
 
-def _error(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
+def _error(y: AnyArray, predicted: AnyArray, weight: Array) -> float:
     # Σ_k p_k (1 − q_k), their eq. (27), for any number of classes
-    classes = np.unique(y)
-    p, q = (_shares(values, classes, weight) for values in (y, predicted))
+    p, q = (_shares(values, np.unique(y), weight) for values in (y, predicted))
     return float(np.sum(p * (1.0 - q)))
 
 
-def _balanced_error(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
-    q = _shares(predicted, np.unique(y if weight is None else y[weight > 0]), weight)
-    return float(np.mean(1.0 - q))
+def _balanced_error(y: AnyArray, predicted: AnyArray, weight: Array) -> float:
+    return float(np.mean(1.0 - _shares(predicted, np.unique(y[weight > 0]), weight)))
 
 
-def _variance(values: AnyArray, weight: Array | None) -> float:
+def _variance(values: AnyArray, weight: Array) -> float:
     mean = np.average(values, weights=weight)
     return float(np.average((values - mean) ** 2, weights=weight))
 
 
-def _squared(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
+def _squared(y: AnyArray, predicted: AnyArray, weight: Array) -> float:
     # mean over all pairs (i, j) of (y_i − f_j)²
     between = np.average(y, weights=weight) - np.average(predicted, weights=weight)
     return _variance(y, weight) + _variance(predicted, weight) + float(between**2)
@@ -59,18 +55,22 @@ class KnownScore(NamedTuple):
     complement : True if the score is one minus the error.
     """
 
-    none: Callable[[AnyArray, AnyArray, Array | None], float]
-    loss: Literal["wrong", "square"] | None
+    none: Callable[[AnyArray, AnyArray, Array], float]
+    loss: Callable[[AnyArray, AnyArray], AnyArray] | None
     complement: bool
+
+
+def _square(y: AnyArray, predicted: AnyArray) -> AnyArray:
+    return (y - predicted) ** 2
 
 
 #: By name.
 KNOWN = {
-    "balanced_accuracy": KnownScore(_balanced_error, "wrong", True),
-    "accuracy": KnownScore(_error, "wrong", True),
+    "balanced_accuracy": KnownScore(_balanced_error, np.not_equal, True),
+    "accuracy": KnownScore(_error, np.not_equal, True),
     "roc_auc": KnownScore(lambda *parts: 0.5, None, True),
-    "rmse": KnownScore(lambda *parts: float(np.sqrt(_squared(*parts))), "square", False),
-    "r2": KnownScore(lambda y, f, w: _squared(y, f, w) / _variance(y, w), "square", True),
+    "rmse": KnownScore(lambda *parts: float(np.sqrt(_squared(*parts))), _square, False),
+    "r2": KnownScore(lambda y, f, w: _squared(y, f, w) / _variance(y, w), _square, True),
 }
 
 
@@ -102,15 +102,18 @@ def no_information(
 ) -> dict[str, float]:
     """No-information score by name, in units of the score; weighted where the scorer is."""
     y, predicted = np.asarray(y), np.asarray(predicted)
-    scores = {}
-    for name, scorer in scorers.items():
-        w = weight if weight is not None and scorer_takes_weights(scorer) else None
-        scores[name] = error_of(name, KNOWN[name].none(y, predicted, w))
-    return scores
+    return {
+        name: error_of(name, KNOWN[name].none(y, predicted, _weight_of(scorer, weight, len(y))))
+        for name, scorer in scorers.items()
+    }
 
 
-@dataclass(frozen=True)
-class OutOfBag:
+def _weight_of(scorer: Scorer, weight: Array | None, n: int) -> Array:
+    taken = weight is not None and scorer_takes_weights(scorer)
+    return np.ones(n) if weight is None or not taken else weight
+
+
+class OutOfBag(NamedTuple):
     """Leave-one-out bootstrap score and its standard error."""
 
     score: float
@@ -167,7 +170,8 @@ def out_of_bag(
     """
     y = np.asarray(y)
     n, n_resamples = len(y), len(resamples)
-    _, first, group = np.unique(group_numbers(groups, n), return_index=True, return_inverse=True)
+    groups = np.arange(n) if groups is None else groups
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
     drawn = np.array([np.bincount(train, minlength=n) for train, _, _ in resamples])
     left_out = drawn == 0
     n_left_out = left_out.sum(axis=0)
@@ -177,15 +181,13 @@ def out_of_bag(
         values = [result.scores[name] for _, _, result in resamples]
         score = float(np.mean(values))
         error = float(np.std(values, ddof=1)) if n_resamples >= LEAST else float("nan")
-        if KNOWN[name].loss is not None:
+        if (loss_of := KNOWN[name].loss) is not None:
             loss = np.zeros((n_resamples, n))
             for b, (_, test, result) in enumerate(resamples):
-                f = np.asarray(result.predictions)
-                wrong = KNOWN[name].loss == "wrong"
-                loss[b, test] = y[test] != f if wrong else (y[test] - f) ** 2
-            w = np.ones(n) if weight is None or not scorer_takes_weights(scorer) else weight
+                loss[b, test] = loss_of(y[test], np.asarray(result.predictions))
             E = loss[:, rows].sum(axis=0) / n_left_out[rows]
-            e1, c, deviation = _summary(name, y[rows], E, w[rows])
+            w = _weight_of(scorer, weight, n)[rows]
+            e1, c, deviation = _summary(name, y[rows], E, w)
             score = float(error_of(name, e1))
             if n_resamples >= LEAST:
                 tested = np.bincount(group[rows], c * deviation, minlength=len(first))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -101,6 +101,13 @@ class Comparison:
             for name in names
         }
 
+    def _cells(self) -> Iterator[tuple[str, float, str, dict[str, float]]]:
+        """Name, scale of the score, 95 % interval and test of every difference."""
+        for (first, second, name), test in self._tests().items():
+            scale = scale_of(name, self.results[first].mean[name])
+            interval = interval_text(test["low"], test["high"], scale)
+            yield f"{name}, {first} − {second}", scale, interval, test
+
     def summary(self) -> str:
         """Every estimator's scores, then every difference."""
         parts = [
@@ -108,39 +115,28 @@ class Comparison:
             for name, result in self.results.items()
         ]
         rows = [["difference", "mean", "s.e.", "95 % interval", "p"]]
-        for (first, second, name), row in self._tests().items():
-            scale = scale_of(name, self.results[first].mean[name])
-            mean, error = (score_text(row[key], scale) for key in ("difference", "standard_error"))
-            interval = interval_text(row["low"], row["high"], scale)
-            p = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
-            rows.append([f"{name}, {first} − {second}", mean, error, interval, p])
+        for name, scale, interval, test in self._cells():
+            mean, error = (score_text(test[key], scale) for key in ("difference", "standard_error"))
+            p = "< 0.001" if test["p_value"] < 0.001 else f"{test['p_value']:.3f}"
+            rows.append([name, mean, error, interval, p])
         return "\n\n".join([*parts, "\n".join(aligned(rows))])
 
     def __repr__(self) -> str:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        names = next(iter(self.results.values())).scores
+        first = next(iter(self.results.values()))
         rows = []
         for estimator, result in self.results.items():
-            estimates = [result.estimate(name) for name in names]
+            estimates = [result.estimate(name) for name in first.scores]
             rows.append((estimator, *(estimate_text(e.value, e.standard_error) for e in estimates)))
-        first = next(iter(self.results.values()))
-        means = _html.table(["mean ± s.e.", *names], rows, first._design())
-        tests = [
-            (
-                f"{name}, {first_name} − {second_name}",
-                estimate_text(test["difference"], test["standard_error"]),
-                interval_text(
-                    test["low"], test["high"], scale_of(name, self.results[first_name].mean[name])
-                ),
-                f"{test['t']:.2f}",
-                f"{test['p_value']:.2g}",
-                str(test["n_splits"]),
-            )
-            for (first_name, second_name, name), test in self._tests().items()
-        ]
+        means = _html.table(["mean ± s.e.", *first.scores], rows, first._design())
         head = ["difference", "mean ± s.e.", "95 % interval", "t", "p", "splits"]
+        tests = []
+        for name, _, interval, test in self._cells():
+            mean = estimate_text(test["difference"], test["standard_error"])
+            t, p = f"{test['t']:.2f}", f"{test['p_value']:.2g}"
+            tests.append((name, mean, interval, t, p, str(test["n_splits"])))
         note = "Corrected resampled t-test, two-sided, each pair by itself."
         remarks = [f"{name}: {text}" for name, r in self.results.items() for text in r._remarks()]
         return means + _html.table(head, tests, notes=[note, *remarks])
@@ -241,11 +237,9 @@ def paired(first: Assessment, second: Assessment, name: str, level: float) -> di
         if a.error is None and b.error is None
     ]
     d = np.array([a.scores[name] - b.scores[name] for a, b in pairs])
-    if len(d) < 2:
-        mean = error = float("nan")
-    else:
-        mean, error = float(np.mean(d)), corrected_error(d, [a for a, _ in pairs])
-    half = float(stats.t.ppf((1 + level) / 2, len(d) - 1)) * error if len(d) > 1 else float("nan")
+    mean = float(np.mean(d)) if len(d) > 1 else float("nan")
+    error = corrected_error(d, [a for a, _ in pairs])
+    half = float(stats.t.ppf((1 + level) / 2, len(d) - 1)) * error
     t = mean / error if error else (0.0 if mean == 0 else float(np.copysign(np.inf, mean)))
     return {
         "difference": mean,
@@ -253,6 +247,6 @@ def paired(first: Assessment, second: Assessment, name: str, level: float) -> di
         "low": mean - half,
         "high": mean + half,
         "t": t,
-        "p_value": float(2 * stats.t.sf(abs(t), len(d) - 1)) if len(d) > 1 else float("nan"),
+        "p_value": float(2 * stats.t.sf(abs(t), len(d) - 1)),
         "n_splits": len(d),
     }

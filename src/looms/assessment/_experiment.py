@@ -6,8 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Collection, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from inspect import signature
 from numbers import Integral
 from pathlib import Path
@@ -19,25 +18,23 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _num_samples
 
 from looms._advice import setting
-from looms._checks import check_estimator, check_known, readable_table, squeeze_column, take_rows
+from looms._checks import (
+    check_count,
+    check_estimator,
+    check_known,
+    readable_table,
+    squeeze_column,
+    take_rows,
+)
 from looms._optional import require
 from looms._recording import recorded_warnings
-from looms._threads import one_blas_thread, openmp_threads
 from looms._typing import AnyArray, Array
 from looms.assessment._bootstrap632 import KNOWN, check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
 from looms.assessment._scoring import default_scoring, score_all
-from looms.assessment._split_run import (
-    PROCESS,
-    SplitResult,
-    chosen_by,
-    distinct,
-    loo_scores,
-    seeded,
-)
+from looms.assessment._split_run import SplitResult, chosen_by, distinct, loo_scores, seeded
 from looms.assessment._splits import WHOLE, Rows, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
@@ -89,15 +86,13 @@ class Experiment:
         X: Any,
         y: Any,
         n_splits: int | None = None,
-        test_size: float = 0.1,
-        scoring: Any = None,
         *,
-        random_state: int,
         method: str = "shuffle",
+        scoring: Any = None,
         sample_weight: Any = None,
         duplicates: str = "ignore",
         groups: Any = None,
-        gap: int = 0,
+        **design: Any,
     ) -> Self:
         """Experiment from the arguments of `assess`, which are checked."""
         X = readable_table(X)
@@ -108,20 +103,17 @@ class Experiment:
         check_estimator(estimator)
         y = plain_targets(y, is_classifier(estimator))
         check_consistent_length(X, y)
-        if is_regressor(estimator):
-            check_numbers(y, "a classifier")
         if order_of(y) is not None and not hasattr(y, "iloc"):
             y = require("pandas", "Ordered classes").Series(y)
-        if not (hasattr(y, "iloc") or sparse.issparse(y)):  # as scikit-learn selects rows
+        if not hasattr(y, "iloc"):  # as scikit-learn selects rows
             y = np.asarray(y)
-        if is_regressor(estimator) and y.dtype == object:  # decimals
-            y = y.astype(np.float64)
-        if np.asarray(y).dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
         if is_classifier(estimator):
             check_labels(y)
-        if _num_samples(X) < 2:
-            raise ValueError("An assessment needs more than one sample.")
+        elif is_regressor(estimator):
+            check_numbers(y, "a classifier")
+            y = y.astype(np.float64) if y.dtype == object else y  # decimals
+        if np.asarray(y).dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
         check_known(duplicates, "treatment of duplicates", DUPLICATES)
         weight = checked_weights(sample_weight, len(y))
         if scoring is None:
@@ -136,16 +128,8 @@ class Experiment:
         fit_arguments(estimator, sample_weight=weight, groups=numbers)  # or an error, before work
         if duplicates == "group":
             units = joined_groups(units, duplicate_groups(X))
-        splits = plan(
-            y,
-            method=method,
-            n_splits=n_splits,
-            test_size=test_size,
-            random_state=random_state,
-            stratified=bool(is_classifier(estimator)),
-            groups=units,
-            gap=gap,
-        )
+        options = {"n_splits": n_splits, "stratified": bool(is_classifier(estimator)), **design}
+        splits = plan(y, groups=units, method=method, **options)
         return cls(estimator, X, y, weight, scorers, tuple(splits), duplicates, numbers, units)
 
     def warn_of_duplicates(self) -> None:
@@ -177,52 +161,28 @@ class Experiment:
         """Rows that train and rows that test."""
         return split.rows(self.y, self.units)
 
-    def run(self, split: Split, capped: str | None) -> SplitResult:
+    def run(self, split: Split) -> SplitResult:
         """Result of the whole selection on the training part, scored on the test part.
 
-        Parameters
-        ----------
-        split : which rows train and test.
-        capped : None leaves the threads of BLAS alone; the `PROCESS` of the caller, who holds
-            its own BLAS to one thread, has them held to one in any other process too. OpenMP then
-            has one in this thread, as it has on small data.
-
-        Returns
-        -------
-        result : SplitResult
-            An exception is recorded by type and message.
+        An exception is recorded by type and message.
         """
         began = time.perf_counter()
         train, test = self.rows(split)
-        w_train, w_test = (None, None) if (w := self.weight) is None else (w[train], w[test])
+        w_train, w_test = take_rows(self.weight, train), take_rows(self.weight, test)
         if split.resamples and fit_takes_weights(self.estimator):
             # Who leaves a row out then leaves all its duplicates out.
             train, first, times = np.unique(train, return_index=True, return_counts=True)
-            w_train = times.astype(np.float64) if w_train is None else times * w_train[first]
-        values: dict[str, Any] = {}
-        with (
-            one_blas_thread() if capped not in (None, PROCESS) else nullcontext(),
-            openmp_threads(len(self.y) if capped is None else 0),
-            recorded_warnings() as recorded,
-        ):
+            w_train = times * (1.0 if w_train is None else w_train[first])
+        with recorded_warnings() as recorded:
             try:
                 values = self._measured(split, train, w_train, test, w_test)
             except Exception as error:  # of any estimator; the other splits go on
                 values = {"error": f"{type(error).__name__}: {error}"}
-        # The duplicates among all rows were counted before.
-        remaining = [
-            w
-            for w in recorded
-            if not (self.duplicates == "ignore" and type(w) is DuplicatesWarning)
-        ]
-        return SplitResult(
-            split.index,
-            len(train),
-            len(test),
-            warnings=distinct(f"{type(w).__name__}: {w}" for w in remaining),
-            seconds=time.perf_counter() - began,
-            **values,
-        )
+        if self.duplicates == "ignore":  # those among all rows were counted before
+            recorded = [w for w in recorded if type(w) is not DuplicatesWarning]
+        texts = distinct(f"{type(w).__name__}: {w}" for w in recorded)
+        n_train, n_test, seconds = len(train), len(test), time.perf_counter() - began
+        return SplitResult(split.index, n_train, n_test, warnings=texts, seconds=seconds, **values)
 
     def _measured(
         self, split: Split, train: Rows, w_train: Array | None, test: Rows, w_test: Array | None
@@ -233,8 +193,7 @@ class Experiment:
         if w_test is not None and not w_test.any():
             raise ValueError("No row of the test part has a positive weight.")
         groups = take_rows(self.groups, train)
-        arguments = fit_arguments(model, sample_weight=w_train, groups=groups)
-        model.fit(X_train, y_train, **arguments)
+        model.fit(X_train, y_train, **fit_arguments(model, sample_weight=w_train, groups=groups))
         parts = parts_of(model)
         fitted = parts.model
         values = {
@@ -249,46 +208,23 @@ class Experiment:
             values["predictions"] = tuple(np.asarray(model.predict(X_test)).tolist())
         return values
 
-    def design(self) -> dict[str, Any]:
-        """Design shared by the splits of one store, as plain values."""
-        split = self.splits[0]
-        design = {
-            "method": split.method,
-            "stratified": split.stratified,
-            "duplicates": self.duplicates,
-        }
-        if split.method == "bootstrap":
-            repeats = "rows" if self.repeats_rows else route(self.estimator) or "weights"
-            return design | {"repeats": repeats}
-        if split.method == "forward":
-            design["gap"] = split.gap
-        rows = isinstance(split.test_size, Integral)
-        return design | {"test_size": float(split.test_size), "test_rows": rows}
-
-    def key(self) -> str:
-        """Digest of everything that results depend on, except the index of a split.
-
-        Raises
-        ------
-        TypeError
-            If a parameter has no key.
-        """
-        return content_key(
-            estimator=self.estimator,
-            X=self.X,
-            y=self.y,
-            scorers=self.scorers,
-            sample_weight=self.weight,
-            groups=self.groups,
-            route=None if self.weight is None and self.groups is None else route(self.estimator),
-            design=self.design(),
-            format=FORMAT,
-        )
-
     def store(self, folder: Path, *, make: bool) -> Store | None:
         """Part of a store with these splits; None if it does not exist and is not made."""
-        try:
-            key = self.key()
+        split = asdict(self.splits[0])
+        design = {name: split[name] for name in ("method", "test_size", "stratified", "gap")}
+        design["duplicates"] = self.duplicates
+        try:  # all that results depend on, except the index of a split
+            key = content_key(
+                estimator=self.estimator,
+                X=self.X,
+                y=self.y,
+                scorers=self.scorers,
+                sample_weight=self.weight,
+                groups=self.groups,
+                route=route(self.estimator),
+                design=design,
+                format=FORMAT,
+            )
         except TypeError as error:
             raise StoreError(folder, str(error).rstrip("."), "Assess without a store.") from error
         if not make and not (folder / key).is_dir():
@@ -299,7 +235,7 @@ class Experiment:
             "scores": list(self.scorers),
             "weighted": self.weight is not None,
             "grouped": self.groups is not None,
-            **self.design(),
+            **design,
         }
         return Store(folder, key, about, package_versions(self.estimator, self.scorers))
 
@@ -329,11 +265,9 @@ def checked_weights(sample_weight: Any, n_samples: int) -> Array | None:
 
 def checked_seed(random_state: Any, store: str | os.PathLike[str] | None) -> int:
     """Integer seed; with a store it must be an integer already."""
-    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if whole and int(random_state) >= 0:
+    if isinstance(random_state, Integral):
+        check_count(random_state, "random_state", 0)
         return int(random_state)
-    if whole:
-        raise ValueError(f"{setting('random_state')} must not be negative, got {random_state!r}.")
     if store is not None:
         raise ValueError(
             "A store needs an integer random_state, to find its splits again; got "
@@ -349,7 +283,7 @@ def estimator_text(estimator: Any) -> str:
     """
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps
-        names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
+        names = [name if isinstance(step, Pipeline) else _step_text(step) for name, step in before]
         return " → ".join([*names, estimator_text(last)])
     return " ".join(repr(_reset_parameters(estimator, _NO_MATTER)).split())
 
@@ -375,5 +309,5 @@ def _reset_parameters(estimator: Any, names: Collection[str]) -> Any:
     return reset
 
 
-def _class(step: Any) -> str:
+def _step_text(step: Any) -> str:
     return step if isinstance(step, str) else type(step).__name__

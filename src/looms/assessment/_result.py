@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,11 +46,11 @@ class ScoreEstimate:
     standard_error: float
     low: float
     high: float
-    loo: float
-    optimism: float
-    optimism_error: float
-    discernible: bool
-    smaller_is_better: bool | None
+    loo: float = np.nan
+    optimism: float = np.nan
+    optimism_error: float = np.nan
+    discernible: bool = False
+    smaller_is_better: bool | None = None
 
     @property
     def signed_optimism(self) -> float | None:
@@ -264,8 +264,9 @@ class Assessment:
         """
         if score not in self.scores:
             raise ValueError(f"score must be one of {', '.join(self.scores)}; got {score!r}.")
-        done, values = self._done(), self._values(score)
+        done = self._done()
         if self.whole is None or self.out_of_bag is None:
+            values = np.array([split.scores[score] for split in done])
             value = float(np.mean(values)) if done else float("nan")
             error, degrees = corrected_error(values, done, 2.0), len(done) - 1.0
         else:
@@ -273,32 +274,25 @@ class Assessment:
             out_of_bag, degrees = self.out_of_bag[score], np.inf
             value = float(plus_632(score, apparent, out_of_bag.score, none))
             error = standard_error_632(score, apparent, out_of_bag, none)
-        t = float(stats.t.ppf((1 + level) / 2, degrees))
         kind = ScoreKind() if self.kinds is None else self.kinds[score]
         # At an end of the range nothing tells whether rows of a group are right or wrong together.
         most = self.n_rows if kind.low < value < kind.high else self.n_units
         n = np.inf if most is None else most[score]
-        low, high = kind.interval(value, error, t, n)
-        loo = optimism = optimism_error = float("nan")
-        discernible = False
+        ends = kind.interval(value, error, float(stats.t.ppf((1 + level) / 2, degrees)), n)
+        estimate = ScoreEstimate(value, error, *ends, smaller_is_better=kind.smaller_is_better)
         pairs = [split for split in done if score in split.loo_scores]
-        if pairs:
-            held_out, test = np.array([(s.loo_scores[score], s.scores[score]) for s in pairs]).T
-            same = np.isclose(held_out, test, rtol=1e-12, atol=0.0)
-            difference = np.where(same, 0.0, held_out - test)
-            loo, optimism = float(np.mean(held_out)), float(np.mean(difference))
-            optimism_error = corrected_error(difference, pairs)
-            discernible = abs(optimism) > stats.t.ppf(0.975, len(pairs) - 1) * optimism_error
-        return ScoreEstimate(
-            value=value,
-            standard_error=error,
-            low=low,
-            high=high,
-            loo=loo,
+        if not pairs:
+            return estimate
+        held_out, test = np.array([(s.loo_scores[score], s.scores[score]) for s in pairs]).T
+        same = np.isclose(held_out, test, rtol=1e-12, atol=0.0)
+        difference = np.where(same, 0.0, held_out - test)
+        optimism, error = float(np.mean(difference)), corrected_error(difference, pairs)
+        return replace(
+            estimate,
+            loo=float(np.mean(held_out)),
             optimism=optimism,
-            optimism_error=optimism_error,
-            discernible=bool(discernible),
-            smaller_is_better=kind.smaller_is_better,
+            optimism_error=error,
+            discernible=bool(abs(optimism) > stats.t.ppf(0.975, len(pairs) - 1) * error),
         )
 
     def _table(self) -> list[list[str]]:
@@ -307,12 +301,9 @@ class Assessment:
         for name in self.scores:
             f = self.estimate(name)
             scale = scale_of(name, f.value)
+            mean, error = score_text(f.value, scale), score_text(f.standard_error, scale)
             loo = "" if np.isnan(f.loo) else score_text(f.loo, scale)
-            error, interval = (
-                score_text(f.standard_error, scale),
-                interval_text(f.low, f.high, scale),
-            )
-            rows.append([name, score_text(f.value, scale), error, interval, loo])
+            rows.append([name, mean, error, interval_text(f.low, f.high, scale), loo])
         return rows
 
     def summary(self) -> str:
@@ -341,28 +332,24 @@ class Assessment:
             Name of these scores, such as the way in which the models held samples out.
         """
         estimate = self.estimate(score)
-        difference, optimism = estimate.optimism, estimate.signed_optimism
-        if np.isnan(difference):
+        if np.isnan(estimate.optimism):
             return ""
+        signed, error = estimate.signed_optimism, digits(estimate.optimism_error, 2)
+        size = estimate.optimism if signed is None else signed
         if estimate.discernible:
-            if optimism is None:
-                word = "is higher" if difference > 0 else "is lower"
-            else:
-                word = "is optimistic" if optimism > 0 else "is pessimistic"
-            size_text = f"{digits(abs(difference), 2)} ± {digits(estimate.optimism_error, 2)}"
-            return f"{method[0].upper()}{method[1:]} {word} by {size_text} ({score})."
-        what, size = ("difference", difference) if optimism is None else ("optimism", optimism)
-        size_text = f": {digits(size, 2)} ± {digits(estimate.optimism_error, 2)}" if size else ""
+            words = ("lower", "higher") if signed is None else ("pessimistic", "optimistic")
+            by = f"{words[size > 0]} by {digits(abs(size), 2)} ± {error}"
+            return f"{method[0].upper()}{method[1:]} is {by} ({score})."
+        what = f"{'difference' if signed is None else 'optimism'} of {method}"
+        by = f"{score}: {digits(size, 2)} ± {error}" if size else score
         if len(self._done()) < _FEWEST:
-            few = f"{self._count()} cannot tell the {what} of {method}"
-            return f"{few} ({score}{size_text}): take ten or more."
-        return f"No clear {what} of {method} in {self._count()} ({score}{size_text})."
+            return f"{self._count()} cannot tell the {what} ({by}): take ten or more."
+        return f"No clear {what} in {self._count()} ({by})."
 
     def _design(self) -> str:
-        error = (
-            "delta method" if self.method == "bootstrap" else "corrected for the rows they share"
-        )
-        what = "rows of one time or group" if self.method == "forward" else "groups"
+        resampled, forward = self.method == "bootstrap", self.method == "forward"
+        error = "delta method" if resampled else "corrected for the rows they share"
+        what = "rows of one time or group" if forward else "groups"
         groups = f", {what} kept together" if self.grouped else ""
         return f"{self._count()}, seed {self.random_state}{groups}; s.e.: {error}"
 
@@ -381,37 +368,28 @@ class Assessment:
 
     def _remarks(self) -> list[str]:
         remarks = [text for text in map(self.optimism_text, self.scores) if text]
-        n_splits, n = len(self.splits), 0 if self.whole is None else self.whole.n_train
-        if any(split.n_train + split.n_test > n for split in self._done() if n):
-            remarks.append(
-                "Resamples contained duplicate rows: cross-validation inside the estimator is "
-                "optimistic."
-            )
-        if self.whole is not None and len(self._done()) < LEAST:
-            remarks.append(f"An interval needs {LEAST} resamples.")
+        done, n = self._done(), len(self.splits)
+        if self.whole is not None:
+            if any(split.n_train + split.n_test > self.whole.n_train for split in done):
+                remarks.append(
+                    "Resamples contained duplicate rows: cross-validation inside the estimator is "
+                    "optimistic."
+                )
+            if len(done) < LEAST:
+                remarks.append(f"An interval needs {LEAST} resamples.")
         if self.failures:
             index, text = next(iter(self.failures.items()))
-            remarks.append(
-                f"{len(self.failures)} of {n_splits} splits raised; split {index}: {text}"
-            )
+            remarks.append(f"{len(self.failures)} of {n} splits raised; split {index}: {text}")
         warned: dict[str, list[str]] = {}
         for split in self.splits:
             for text in split.warnings:
                 warned.setdefault(without_numbers(text), []).append(f"split {split.index}: {text}")
         return remarks + [
-            f"{len(same)} of {n_splits} splits warned; {same[0]}" for same in warned.values()
+            f"{len(same)} of {n} splits warned; {same[0]}" for same in warned.values()
         ]
 
     def _done(self) -> list[SplitResult]:
         return [split for split in self.splits if split.error is None]
-
-    def _values(self, name: str) -> Array:
-        """Test scores of the splits that did not raise; for the bootstrap, each as .632+."""
-        values = np.array([split.scores[name] for split in self._done()])
-        if self.whole is None:
-            return values
-        none = self.whole.no_information[name]
-        return plus_632(name, self.whole.scores[name], values, none)
 
     def _series(self, values: list[float], name: str) -> pd.Series:
         pandas = require("pandas", "The table of an assessment")

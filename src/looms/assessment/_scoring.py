@@ -18,23 +18,9 @@ from looms.estimators._targets import order_of
 
 S = TypeVar("S", bound=Scorer)
 
-#: Functions of scores that are shares, and so between 0 and 1.
-_SHARES = {
-    "accuracy_score",
-    "average_precision_score",
-    "balanced_accuracy",
-    "balanced_accuracy_score",
-    "f1_score",
-    "fbeta_score",
-    "jaccard_score",
-    "precision_score",
-    "recall_score",
-    "roc_auc",
-    "roc_auc_score",
-    "top_k_accuracy_score",
-    "zero_one_loss",
-}
-#: Those that average the classes, and those that are of one class, perhaps averaged.
+#: Functions of scores that are shares, and so between 0 and 1: of all rows, of those of each class
+#: as a mean, and of those of one class, perhaps averaged.
+_OF_ROWS = {"accuracy_score", "top_k_accuracy_score", "zero_one_loss"}
 _OF_CLASSES = {"balanced_accuracy", "balanced_accuracy_score", "roc_auc", "roc_auc_score"}
 _OF_ONE_CLASS = {
     "average_precision_score",
@@ -44,6 +30,7 @@ _OF_ONE_CLASS = {
     "precision_score",
     "recall_score",
 }
+_SHARES = _OF_ROWS | _OF_CLASSES | _OF_ONE_CLASS
 _AT_MOST_ONE = {
     "cohen_kappa_score",
     "d2_absolute_error_score",
@@ -156,7 +143,7 @@ def smaller_is_better(scorer: S) -> S:
     return scorer
 
 
-def kind_of(scorer: Scorer | None) -> ScoreKind:
+def kind_of(scorer: Any) -> ScoreKind:
     """Direction and range of a scorer ``(estimator, X, y)``, as far as known.
 
     Scorers of scikit-learn negate a loss, so that larger is better. A scorer that keeps the sign
@@ -165,21 +152,20 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
     declared = getattr(scorer, "smaller_is_better", None)
     if declared is not None:
         return ScoreKind(bool(declared))
-    function = getattr(scorer, "_score_func", None)
-    if function is None:
+    if not is_scikit_learns(scorer):
         return ScoreKind()
-    name, sign = getattr(function, "__name__", ""), getattr(scorer, "_sign", 1)
-    is_loss = name.endswith(_SMALLER_IS_BETTER)
+    name, options = getattr(scorer._score_func, "__name__", ""), scorer._kwargs
+    is_loss, average = name.endswith(_SMALLER_IS_BETTER), options.get("average", "binary")
     low, high = -np.inf, np.inf
-    if not _RESCALING & set(getattr(scorer, "_kwargs", {})):
+    if not _RESCALING & set(options):
         low = 0.0 if is_loss or name in _SHARES else low
         high = 1.0 if name in _SHARES | _AT_MOST_ONE else high
-    average = getattr(scorer, "_kwargs", {}).get("average", "binary")
-    averaged = "classes" if name in _OF_CLASSES or average == "macro" else "rows"
+    share_of = "classes" if name in _OF_CLASSES or average == "macro" else "rows"
     if name in _OF_ONE_CLASS and average == "binary":
-        averaged = "class"
-    ends = (low, high) if sign > 0 else (-high, -low)
-    return ScoreKind(is_loss and sign > 0, *ends, averaged)
+        share_of = "class"
+    if scorer._sign < 0:
+        return ScoreKind(False, -high, -low, share_of)
+    return ScoreKind(is_loss, low, high, share_of)
 
 
 def default_scoring(estimator: Any, y: npt.ArrayLike, *, stratified: bool = True) -> list[str]:
@@ -193,14 +179,14 @@ def default_scoring(estimator: Any, y: npt.ArrayLike, *, stratified: bool = True
     """
     if not is_classifier(estimator):
         return ["rmse", "r2"]
-    likely = hasattr(estimator, "predict_proba")
-    scored = hasattr(estimator, "decision_function") or likely
     sizes = np.unique(np.asarray(y), return_counts=True)[1]
     two, ordered = len(sizes) == 2, len(sizes) > 2 and order_of(y) is not None
+    likely = hasattr(estimator, "predict_proba")
+    ranks = two and (likely or hasattr(estimator, "decision_function"))
     trained = two or (stratified and min(sizes, default=0) > 1)
-    first = "mean_rank_error" if ordered else "balanced_accuracy"
-    names = [first, "roc_auc" if two and scored else "accuracy"]
-    return [*names, *["log_loss"] * bool(likely and trained)]
+    names = ["mean_rank_error" if ordered else "balanced_accuracy"]
+    names += ["roc_auc" if ranks else "accuracy"]
+    return [*names, "log_loss"] if likely and trained else names
 
 
 def score_all(
@@ -212,15 +198,18 @@ def score_all(
     ----------
     weight : (n_samples,) weights for the scorers that take them, or None.
     """
-    weighted: list[str] = []
-    if weight is not None:
-        weighted = [name for name, scorer in scorers.items() if scorer_takes_weights(scorer)]
-    custom = [name for name in weighted if not is_scikit_learns(scorers[name])]
-    scores = {name: scorers[name](estimator, X, y, sample_weight=weight) for name in custom}
-    plain = {name: scorer for name, scorer in scorers.items() if name not in weighted}
+    scores: dict[str, float] = {}
+    plain: dict[str, Scorer] = {}
+    weighing: dict[str, Scorer] = {}
+    for name, scorer in scorers.items():
+        if weight is None or not scorer_takes_weights(scorer):
+            plain[name] = scorer
+        elif is_scikit_learns(scorer):
+            weighing[name] = scorer
+        else:
+            scores[name] = scorer(estimator, X, y, sample_weight=weight)
     if plain:
         scores |= check_scoring(estimator, scoring=plain)(estimator, X, y)
-    weighing = {name: scorers[name] for name in weighted if name not in custom}
     if weighing:
         # Weights are meant for all scorers, and scorers by name cannot request them.
         with config_context(enable_metadata_routing=False):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,9 +18,6 @@ from looms.fitted._fitted import Fitted
 from looms.fitted._scores import decided
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
-
-#: Tells processes apart, even on different computers.
-PROCESS = secrets.token_hex(8)
 
 #: Values that estimators may choose, as JSON stores them.
 Value = float | int | str | bool | None

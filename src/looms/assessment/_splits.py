@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from looms._advice import setting
-from looms._checks import check_known
+from looms._checks import check_count, check_known
 from looms._typing import AnyArray
 from looms._words import count
-from looms.folds import group_numbers
 
 METHODS = ("shuffle", "kfold", "bootstrap", "forward")
 
@@ -151,7 +150,8 @@ class Units:
     @classmethod
     def of(cls, y: npt.ArrayLike, groups: AnyArray | None) -> Self:
         y = np.asarray(y)
-        _, first, unit, sizes = np.unique(group_numbers(groups, len(y)), True, True, True)
+        groups = np.arange(len(y)) if groups is None else groups
+        _, first, unit, sizes = np.unique(groups, True, True, True)
         rank = np.argsort(np.argsort(first))
         of_row = rank[unit]
         classes, unit, held = _classes_held(y, of_row)
@@ -176,10 +176,10 @@ def plan(
     y: npt.ArrayLike,
     *,
     method: str,
-    n_splits: int | None,
-    test_size: float,
     random_state: int,
     stratified: bool,
+    n_splits: int | None = None,
+    test_size: float = 0.1,
     groups: AnyArray | None = None,
     gap: int = 0,
 ) -> list[Split]:
@@ -195,10 +195,9 @@ def plan(
         few rows for the windows of time.
     """
     check_known(method, "method", METHODS)
-    if not (n_splits is None or (isinstance(n_splits, Integral) and n_splits >= 2)):
-        raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
-    if not isinstance(gap, Integral) or isinstance(gap, bool) or gap < 0:
-        raise ValueError(f"{setting('gap')} must be a number of rows, 0 or more, got {gap!r}.")
+    if n_splits is not None:
+        check_count(n_splits, "n_splits", 2)
+    check_count(gap, "gap", 0)
     if gap and method != "forward":
         raise ValueError(
             f"gap is for {setting('method', 'forward')}, where rows are in order of time, not for "
@@ -214,14 +213,18 @@ def plan(
                 f"n_splits={n_splits} is not a multiple of the {least} folds that "
                 f"{setting('test_size', test_size)} makes: k-fold is repeated whole or not at all."
             )
-    elif method != "bootstrap":
-        whole = isinstance(test_size, Integral) and not isinstance(test_size, bool)
-        size = float(test_size) if isinstance(test_size, Real) else float("nan")
-        if not (1 <= size < n if whole else 0 < size < 1):
-            raise ValueError(
-                f"{setting('test_size')} must be a share between 0 and 1, or a whole number of "
-                f"rows below {n}, got {test_size!r}."
-            )
+    elif method == "bootstrap":
+        test_size = 1
+    elif (
+        not isinstance(test_size, Real)
+        or isinstance(test_size, bool)
+        or not (1 <= test_size < n if isinstance(test_size, Integral) else 0 < test_size < 1)
+    ):
+        raise ValueError(
+            f"{setting('test_size')} must be a share between 0 and 1, or a whole number of rows "
+            f"below {n}, got {test_size!r}."
+        )
+    test_size = int(test_size) if isinstance(test_size, Integral) else float(test_size)
     if method == "forward":
         n_test = _n_test(n, test_size)
         most = (n - gap - 1) // n_test
@@ -260,34 +263,27 @@ def n_folds_of(test_size: float) -> int:
 
 
 def _check_members(y: npt.ArrayLike, groups: AnyArray | None, least: int, split: Split) -> None:
+    """ValueError for fewer than ``least`` units, of each class if classes keep their shares."""
     units = Units.of(y, groups)
     grouped = units.n < len(units.of_row)
+    together = " of rows held out together" if grouped else ""
     if not split.stratified:
-        if units.n < max(least, 3):
-            what = "groups of rows held out together" if grouped else "rows"
-            raise ValueError(f"A split needs {max(least, 3)} {what} or more, got {units.n}.")
+        if units.n < (least := max(least, 3)):
+            what = "groups" if grouped else "rows"
+            raise ValueError(f"A split needs {least} {what}{together} or more, got {units.n}.")
         return
-    needs = {
-        "shuffle": "one to train and one to test",
-        "bootstrap": "one to train and one out of the bag",
-        "kfold": f"one for each of the {least} folds of {setting('test_size', split.test_size)}",
-    }[split.method]
     classes, _, held = _classes_held(y, units.of_row)
-    for label, n in zip(classes.tolist(), np.bincount(held).tolist(), strict=True):
-        if n < least:
-            advice = (
-                f"; a larger {setting('test_size')} makes fewer folds"
-                if split.method == "kfold"
-                else ""
-            )
-            has, finer = f"has {count(n, 'member')}", ""
-            if grouped:
-                has = f"is in {count(n, 'group')} of rows held out together"
-                finer = ", give finer groups"
-            raise ValueError(
-                f"Class {label!r} {has}, and a split needs {least}: {needs}. "
-                f"Leave the class out{finer} or join it with another{advice}."
-            )
+    sizes = np.bincount(held)
+    rarest = int(np.argmin(sizes))
+    if sizes[rarest] < least:
+        members = count(int(sizes[rarest]), "group" if grouped else "member")
+        finer = ", give finer groups" if grouped else ""
+        fewer = f", make fewer folds by a larger {setting('test_size')}" if least > 2 else ""
+        raise ValueError(
+            f"Class {classes.tolist()[rarest]!r} has {members}{together}, and a split needs "
+            f"{least}, so that some are in both parts. Leave the class out{finer}{fewer} or join "
+            "it with another."
+        )
 
 
 def _classes_held(y: npt.ArrayLike, of_row: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:

@@ -70,38 +70,30 @@ class Store:
         self, folder: Path, key: str, about: dict[str, Any], packages: dict[str, str]
     ) -> None:
         self._folder = folder / key
-        self._n_stored = 0
+        manifest = self._folder / _ABOUT
+        now = {**versions(), **packages}
         try:
             _claim(folder)
             self._folder.mkdir(exist_ok=True)
             remove_parts(folder)
             remove_parts(self._folder)
             used = any(self._folder.glob("seed*.json"))  # before its manifest is looked for
-            manifest = self._folder / _ABOUT
-            recorded = _json(manifest) if manifest.exists() else None
-            if recorded is None and used:
-                raise StoreError(
-                    manifest,
-                    "this file, which has the versions that made the stored splits, is damaged",
-                    "Nothing was changed; name another folder for the store.",
-                )
-            if recorded is None:
-                content = {**about, "versions": versions(), "packages": packages}
-                write_whole(manifest, _bytes(content))
+            recorded = _json(manifest)
+            if recorded is None and not used:
+                python = platform.python_version()  # one that changes what runs has another key
+                write_whole(manifest, _bytes({**about, "python": python, "versions": now}))
                 return
         except OSError as error:
             raise StoreError(
                 folder, f"the store cannot be used ({error.strerror})", "Name another folder."
             ) from error
-        now = {**versions(), **packages}
-        then = {**recorded.get("versions", {}), **recorded.get("packages", {})}
-        # Another Python that changes what runs has another key.
-        changed = [name for name in now if name != "python" and then.get(name) != now[name]]
+        then = (recorded or {}).get("versions", {})
+        changed = [name for name in now if then.get(name) != now[name]]
         if changed:
-            before = " and ".join(f"{name} {then.get(name)}" for name in changed)
+            before = " and ".join(f"{name} {then.get(name, 'unknown')}" for name in changed)
             after = " and ".join(f"{name} {now[name]}" for name in changed)
             raise StoreError(
-                folder,
+                manifest,
                 f"splits of this assessment were stored by {before}, and this is {after}",
                 "Results of different versions do not mix: go back to that version, or name "
                 "another folder.",
@@ -119,49 +111,42 @@ class Store:
                 result = SplitResult(**{**values, **sequences})
                 if content["sha256"] != _digest(values) or result.index != split.index:
                     raise ValueError
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                problem = str(error.strerror)
-            except (ValueError, TypeError, KeyError, RecursionError):
-                problem = "it is damaged"
-            else:
                 results[split.index] = result
-                continue
-            warnings.warn(
-                f"{path}: the stored split is ignored and run again ({problem}).",
-                stacklevel=3,
-            )
-        self._n_stored = len(results)
+            except FileNotFoundError:
+                pass
+            except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+                problem = getattr(error, "strerror", None) or "it is damaged"
+                warnings.warn(
+                    f"{path}: the stored split is ignored and run again ({problem}).",
+                    stacklevel=3,
+                )
         return results
 
     def save(self, split: Split, result: SplitResult) -> None:
         """Write a finished split; it is on disk when this returns."""
         path = self._path(split)
+        values = asdict(result)
         try:
-            values = asdict(result)
             write_whole(path, _bytes({"sha256": _digest(values), "result": values}))
         except OSError as error:
             raise StoreError(
                 path,
                 f"the result of a split cannot be written ({error.strerror})",
-                f"The {self._n_stored} stored before it are safe: make room and run it again, "
-                "and only the missing splits are run.",
+                "Those stored before it are safe: make room and run it again, and only the "
+                "missing splits are run.",
             ) from error
-        self._n_stored += 1
 
     def _path(self, split: Split) -> Path:
         return self._folder / f"{split.name}.json"
 
 
 def versions() -> dict[str, str]:
-    """Versions of looms, the packages that all results depend on, and Python."""
+    """Versions of looms, and of the packages that all results depend on."""
     return {
         "looms": __version__,
         "scikit-learn": sklearn.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
-        "python": platform.python_version(),
     }
 
 
@@ -180,12 +165,10 @@ def _claim(folder: Path) -> None:
                 "Name a new or an empty folder.",
             )
         write_whole(mark, _bytes({"format": FORMAT}))
-    content = _json(mark)
-    if content is None or content.get("format") != FORMAT:
-        state = "damaged" if content is None else f"format {content.get('format')}"
+    if _json(mark) != {"format": FORMAT}:
         raise StoreError(
             folder,
-            f"the store is {state}, and looms {__version__} writes format {FORMAT}",
+            f"the store is damaged, or looms {__version__} has another format, {FORMAT}",
             "Nothing was changed; name another folder.",
         )
 
@@ -199,9 +182,9 @@ def _bytes(content: dict[str, Any]) -> bytes:
 
 
 def _json(path: Path) -> dict[str, Any] | None:
-    """Content of a file; None if it is damaged."""
+    """Content of a file; None if there is none, or it is damaged."""
     try:
         content = json.loads(path.read_bytes())
-    except ValueError:
+    except (FileNotFoundError, ValueError):
         return None
     return content if isinstance(content, dict) else None

@@ -88,7 +88,8 @@ def reported() -> Iterator[None]:
             case _ if traceback:
                 raise
             case _:
-                what = f"unexpected {type(error).__name__}: {error}"
+                said = " ".join([str(error), *getattr(error, "__notes__", [])])
+                what = f"unexpected {type(error).__name__}: {said}"
                 message = f"{what} (set LOOMS_TRACEBACK=1 to see where)"
         say(f"Error: {message}")
         raise typer.Exit(code) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -41,27 +42,44 @@ def computed(result: Any, client: Any = None) -> Any:
             client = sys.modules["distributed"].default_client()
     if client is None:
         return result.compute()
-    distributed = dask_module("distributed")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         future = client.compute(result)
-    attendance = Attendance(client)
+    return next(as_finished(client, [future]))
+
+
+def as_finished(client: Any, futures: Iterable[Any], at_least: float = 0.0) -> Iterator[Any]:
+    """Results of futures as they finish, as long as the cluster has workers.
+
+    A future that raised, or killed its workers too often, raises here. Parameters and other
+    exceptions are those of `Attendance` and `computed`.
+    """
+    distributed = dask_module("distributed")
+    attendance, waiting = Attendance(client, at_least), set(futures)
     try:
-        while True:
+        while waiting:
             with suppress(TimeoutError):
-                distributed.wait(future, timeout=POLL)
-                if future.status == "finished":  # whose result may be lost on its way here
-                    return future.result(timeout=PATIENCE)
-            if future.status == "error":
-                future.result()
-            attendance.check("Start workers and fit again.")
+                distributed.wait(list(waiting), timeout=POLL, return_when="FIRST_COMPLETED")
+            ended = [future for future in waiting if future.done()]
+            for future in ended:
+                try:
+                    result = future.result(timeout=PATIENCE)
+                except TimeoutError:
+                    if future.status == "error":
+                        raise
+                    continue  # it was lost on its way here, and is made again
+                waiting.remove(future)
+                yield result
+            if not ended:
+                attendance.check()
     except distributed.CancelledError as error:
         raise RuntimeError(
             "The scheduler of the dask cluster lost its tasks, as happens when it restarts: "
-            "fit again."
+            "run it again."
         ) from error
     finally:
-        future.release()
+        for future in waiting:
+            future.release()
 
 
 class Attendance:
@@ -79,8 +97,8 @@ class Attendance:
         self.patience = max(PATIENCE, at_least)
         self._since: float | None = None
 
-    def check(self, advice: str) -> None:
-        """TimeoutError with ``advice`` if no worker has taken or run tasks for too long.
+    def check(self) -> None:
+        """TimeoutError if no worker has taken or run tasks for too long.
 
         A worker whose memory is full takes none.
         """
@@ -97,7 +115,9 @@ class Attendance:
             state = "has had no worker"
             if self.client.ncores():
                 state = "has had only paused workers, whose memory may be full,"
-            raise TimeoutError(f"The dask cluster {state} for {self.patience:g} s. {advice}")
+            raise TimeoutError(
+                f"The dask cluster {state} for {self.patience:g} s. Start workers and run it again."
+            )
         cluster = self.client.cluster
         if hasattr(cluster, "worker_spec"):
             # A cluster of this process gives up a worker that is away for a while
