@@ -322,7 +322,7 @@ def test_an_assessment_of_something_else(points):
         ({"search__n_jobs": 2}, False),
         ({"search__estimator__kernel": "linear"}, True),
     ],
-    ids=str,
+    ids=lambda value: "".join(value) if isinstance(value, dict) else None,
 )
 def test_estimators_are_compared_by_content(change, other):
     machine = KernelClassifier(Linear(), mu=1.0, random_state=np.random.RandomState(0))
