@@ -130,7 +130,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "problem"), CASES, ids=repr)
+@pytest.mark.parametrize(
+    ("name", "content", "problem"), CASES, ids=lambda value: "" if callable(value) else repr(value)
+)
 def test_refused(write, name, content, problem):
     path = write(content, name)
     with pytest.raises(TableError, match=problem) as caught:
