@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search
@@ -75,12 +73,6 @@ def test_tasks_begin_and_end_in_pairs():
 
 
 @pytest.mark.slow
-def test_listening_changes_nothing():
-    plain = stacked_regressor(CANDIDATES, combine="best").fit(X, Y)
-    assert_allclose(fitted(Recorder()).predict(X), plain.predict(X), rtol=1e-12)
-
-
-@pytest.mark.slow
 def test_stopping_an_iteration_ends_the_search_of_its_candidate():
     recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
     model = fitted(recorder, stacked_regressor(["ard", "rbf"], combine="best"))
@@ -105,8 +97,7 @@ def test_stopping_a_candidate_ends_the_selection():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-@pytest.mark.parametrize("options", [{"resolution": 4.0}, {"method": "grid"}])
-def test_a_support_vector_machine_tells_of_each_point(options):
+def test_a_support_vector_machine_tells_of_each_point():
     class Listener(Recorder):
         def on_evaluation(self, estimator, n_samples, value):
             self.values.append(value)
@@ -115,7 +106,7 @@ def test_a_support_vector_machine_tells_of_each_point(options):
     recorder = Listener(stop=lambda context: depth(context) == CANDIDATE)
     recorder.values = []
     svm = [
-        KernelClassifier(kernel, loss="hinge", search=Search(**options))
+        KernelClassifier(kernel, loss="hinge", search=Search(resolution=4.0))
         for kernel in ("linear", "rbf")
     ]
     model = fitted(recorder, stacked_classifier(svm, combine="best"))
@@ -134,24 +125,6 @@ def test_stopping_in_a_stage_on_a_subsample_still_fits_all_samples(monkeypatch):
     assert model.loo_.n_samples == 60
 
 
-@pytest.mark.slow
-def test_classifier_and_failing_fits():
-    recorder = Recorder()
-    fitted(
-        recorder,
-        stacked_classifier(
-            [KernelClassifier(k, search=Search(c)) for k in ["rbf"] for c in ["press", "wmw"]],
-            combine="best",
-        ),
-    )
-    assert [name for _, _, name in recorder.ended(CANDIDATE)] == ["rbf, press", "rbf, wmw"]
-    broken = Recorder()
-    model = KernelRegressor(lambda A, B: -(A @ B.T)).set_callbacks(broken)
-    with pytest.raises(ValueError, match="positive semi-definite"):
-        model.fit(X, Y)
-    assert broken.calls[-1] == "teardown"
-
-
 def test_given_values_are_one_task_without_iterations():
     recorder = Recorder()
     model = fitted(recorder, KernelRegressor("rbf", mu=0.1))
@@ -159,23 +132,6 @@ def test_given_values_are_one_task_without_iterations():
     assert recorder.ended(ITERATION) == []
     assert recorder.open == []
     assert_allclose(model.predict(X), KernelRegressor("rbf", mu=0.1).fit(X, Y).predict(X))
-
-
-@pytest.mark.slow
-def test_progress_bar(capsys):
-    pytest.importorskip("rich")
-    model = stacked_classifier(["linear", "rbf"], combine="best").set_callbacks(
-        callback.ProgressBar()
-    )
-    model.fit(X, Y > 0)
-    assert "TabularClassifier" in capsys.readouterr().out
-
-
-def test_within_a_pipeline():
-    recorder = Recorder()
-    model = KernelRegressor().set_callbacks(recorder)
-    make_pipeline(StandardScaler(), model).fit(X, Y)
-    assert recorder.calls[-1] == "teardown"
 
 
 class Detailed:
@@ -243,26 +199,6 @@ def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
     assert {n for n, _ in counter.evaluations} == {15, 60}
     last = [value for n, value in counter.evaluations if n == 60]
     assert min(last) == pytest.approx(model.selection_.value)
-
-
-class TestOnAGrid:
-    def grid(self, recorder, kernels=CANDIDATES):
-        machines = [KernelRegressor(kernel, search=Search(method="grid")) for kernel in kernels]
-        return fitted(recorder, stacked_regressor(machines, combine="best"))
-
-    def test_all_evaluations_are_heard_of_and_a_kernel_without_any_ends_too(self):
-        class Counter(Recorder):
-            values = ()
-
-            def on_evaluation(self, estimator, n_samples, value):
-                self.values += (value,)
-
-        counter = Counter(stop=lambda context: depth(context) == CANDIDATE)
-        model = self.grid(counter, [lambda A, B: -1e9 * (A @ B.T), "linear", "rbf"])
-        impossible, linear = model.candidates_  # nothing to stop with after the first
-        assert impossible.n_failures == impossible.n_evaluations > 0
-        assert np.isfinite(counter.values).sum() == linear.n_evaluations
-        assert len(counter.values) == linear.n_evaluations + impossible.n_evaluations
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from looms import (
     Intervals,
     KernelClassifier,
     KernelRegressor,
-    TabularClassifier,
     TabularRegressor,
     assess,
 )
@@ -37,9 +36,7 @@ FORMS = {
 }
 OF_ONE_TYPE = {"array", "pyarrow", "polars"}
 MODELS = {
-    "numbers of a table": (TabularRegressor(["linear", "rbf"]), Y),
-    "classes of a table": (TabularClassifier(["linear", "rbf"]), LABELS),
-    "folds": (KernelRegressor("linear", cv=5), Y),
+    "numbers of a table": (TabularRegressor(["linear"], cv=5), Y),
     "folds of classes": (KernelClassifier("linear", cv=5), LABELS),
     "refits in folds": (Intervals(Ridge(), cv=5), Y),
 }
@@ -70,13 +67,12 @@ def test_the_same_labels_give_the_same_model(name, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_labels_give_the_same_splits(kind, tmp_path):
-    model, options = KernelRegressor("linear", cv=3), {"n_splits": 5, "test_size": 0.2}
+    model, options = KernelRegressor("linear", cv=3), {"n_splits": 2, "test_size": 0.2}
     expected = assess(model, X, Y, groups=KINDS[kind], random_state=0, **options)
     for form, held in FORMS.items():
         if kind != "mixed" or form not in OF_ONE_TYPE:
-            for store in (None, tmp_path):
-                given = {"random_state": 0, "groups": held(KINDS[kind]), "store": store}
-                assert dict(assess(model, X, Y, **given, **options).mean) == dict(expected.mean)
+            given = {"random_state": 0, "groups": held(KINDS[kind]), "store": tmp_path}
+            assert dict(assess(model, X, Y, **given, **options).mean) == dict(expected.mean)
     assert sum(path.is_dir() for path in tmp_path.iterdir()) == 1  # all are one assessment
 
 
@@ -88,9 +84,3 @@ def test_what_is_told_of_groups_has_their_labels(form):
     assert told.labels.tolist() == sorted(set(labels))
     fits = left_out_fits(KernelClassifier("linear"), X, LABELS, groups=FORMS[form](labels))
     assert fits.labels.tolist() == sorted(set(labels))
-
-
-def test_labels_of_several_types_stay_what_they_are():
-    model = KernelRegressor("linear").fit(X, Y)
-    told = case_deletion(model, groups=KINDS["mixed"])
-    assert set(told.labels.tolist()) == set(KINDS["mixed"])

@@ -10,18 +10,17 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
-from sklearn.ensemble import VotingRegressor
+from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from looms import Intervals, KernelRegressor
+from looms import Intervals
 from looms.conformal import jackknife_minmax, jackknife_plus
 
 N, M = 40, 6
@@ -124,7 +123,7 @@ def test_units_by_default():
 @pytest.mark.parametrize(
     ("cv", "groups"), [(LeaveOneOut(), None), (KFold(5), None), (GroupKFold(5), GROUPS)]
 )
-@pytest.mark.parametrize("estimator", [Ridge(0.7), KNeighborsRegressor(3)])
+@pytest.mark.parametrize("estimator", [KNeighborsRegressor(3)], ids=str)
 def test_splitters(estimator, cv, groups):
     model = Intervals(estimator, cv=cv).fit(X, ONE, groups=groups)
     r, F = refitted(estimator, cv.split(X, ONE, groups), X, ONE, None, X_NEW)
@@ -146,22 +145,6 @@ def test_data_frames_with_text_and_gaps():
     assert_array_equal(again.predict_interval(frame)[:, 0], lower)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=GroupKFold(3)),
-        make_pipeline(StandardScaler(), KernelRegressor("linear")),
-    ],
-    ids=["search", "looms"],
-)
-def test_groups_are_passed_on_to_what_tunes_by_them(estimator):
-    model = Intervals(estimator).fit(X, ONE, groups=GROUPS)
-    name = "kernelregressor__groups" if hasattr(estimator, "steps") else "groups"
-    for (train, _), one in zip(splits_of(model), model.estimators_, strict=True):
-        theirs = clone(estimator).fit(X[train], ONE[train], **{name: GROUPS[train]})
-        assert_allclose(one.predict(X_NEW), theirs.predict(X_NEW), rtol=1e-10)
-
-
 @pytest.mark.parametrize("estimator", [Ridge(0.7), Ridge(0.7, solver="lsqr", tol=1e-12)])
 def test_sparse_rows(estimator):
     sparse = Intervals(estimator).fit(sp.csr_array(X), ONE)
@@ -179,9 +162,7 @@ ILL_SCALED = X * [50.0, 1.0, 1.0]
     ("options", "rows", "exact"),
     [
         ({"solver": "saga", "max_iter": 20, "random_state": 0}, ILL_SCALED, False),
-        ({"solver": "sag", "max_iter": 20, "random_state": 0}, ILL_SCALED, False),
         ({"solver": "lsqr", "max_iter": 1}, ILL_SCALED, False),
-        ({"solver": "sparse_cg", "max_iter": 1}, ILL_SCALED, False),
         ({"max_iter": 1}, sp.csr_array(ILL_SCALED), False),
         ({"solver": "lbfgs", "positive": True}, ILL_SCALED, False),
         ({"solver": "auto", "copy_X": False}, ILL_SCALED, True),
@@ -201,47 +182,11 @@ def test_a_ridge_that_is_not_solved_exactly_is_refitted(options, rows, exact):
     assert folds.n_units == (N if exact else 10)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=3),
-        TransformedTargetRegressor(Ridge(), func=np.arcsinh, inverse_func=np.sinh),
-        VotingRegressor([("one", Ridge()), ("two", LinearRegression())]),
-        make_pipeline(make_pipeline(StandardScaler(), Ridge())),
-    ],
-    ids=["search", "transformed", "voting", "pipeline in a pipeline"],
-)
-def test_weights_reach_what_is_inside(estimator):
-    weight = WEIGHTS["weighted"]
-    model = Intervals(estimator, cv=3).fit(X, ONE, weight)
-    step = "pipeline__ridge__" if hasattr(estimator, "steps") else ""
-    theirs = clone(estimator).fit(X, ONE, **{f"{step}sample_weight": weight})
-    assert_allclose(model.predict(X_NEW), theirs.predict(X_NEW), rtol=1e-12)
-    unweighted = Intervals(estimator, cv=3).fit(X, ONE)
-    assert np.abs(model.predict(X_NEW) - unweighted.predict(X_NEW)).max() > 1e-4
-
-
 @pytest.mark.parametrize("kind", [Ridge, LinearRegression])
 def test_an_estimator_that_changes_its_rows(kind):
     expected = Intervals(kind(), cv=4).fit(X, ONE).predict_interval(X_NEW)
     model = Intervals(kind(copy_X=False), cv=4).fit(X.copy(), ONE)
     assert_allclose(model.predict_interval(X_NEW), expected, rtol=1e-9)
-
-
-def test_any_random_state():
-    for state in (None, np.random.RandomState(3)):
-        model = Intervals(LinearRegression(), random_state=state).fit(X, ONE)
-        assert model.units_.n_units == 10
-
-
-def test_no_new_rows():
-    assert Intervals(Ridge()).fit(X, ONE).predict_interval(X[:0]).shape == (0, 2)
-
-
-def test_closed_forms_after_a_pickle():
-    model = Intervals(CLOSED["rbf"]).fit(X, ONE)
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.predict_interval(X_NEW), model.predict_interval(X_NEW))
 
 
 def test_blocks_of_new_rows(monkeypatch):
@@ -252,31 +197,20 @@ def test_blocks_of_new_rows(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("ask", "says"),
+    ("model", "y", "says"),
     [
-        (lambda: Intervals("ridge").fit(X, ONE), "no regressor"),
-        (
-            lambda: Intervals(GridSearchCV(Ridge(), {"alpha": [1.0]}, cv=GroupKFold(3))).fit(
-                X, ONE
-            ),
-            "is tuned by groups, but gets none: give groups",
-        ),
-        (lambda: Intervals(LogisticRegression()).fit(X, ONE > 0), "no regressor"),
-        (lambda: Intervals(KernelRidge(kernel="precomputed")).fit(X @ X.T, ONE), "kernel values"),
-        (lambda: Intervals(Ridge()).fit(X, np.where(ONE > 0, "a", "b")), "must be numbers"),
-        (lambda: Intervals(Ridge(), cv=ShuffleSplit(3)).fit(X, ONE), "cv tests"),
-        (lambda: Intervals(Ridge(), cv="2x5").fit(X, ONE), "more than once"),
-        (
-            lambda: Intervals(KNeighborsRegressor()).fit(X, ONE, WEIGHTS["weighted"]),
-            "no sample_weight",
-        ),
-        (lambda: Intervals(Ridge()).fit(X, ONE).predict_interval(X_NEW, 0.99), "99 rows"),
-        (lambda: Intervals(Ridge()).fit(X, ONE).predict_interval(X_NEW, 0.9, "scaled"), "minmax"),
+        (Intervals("ridge"), ONE, "no regressor"),
+        (Intervals(LogisticRegression()), ONE > 0, "no regressor"),
+        (Intervals(KernelRidge(kernel="precomputed")), ONE, "kernel values"),
+        (Intervals(Ridge()), np.where(ONE > 0, "a", "b"), "must be numbers"),
+        (Intervals(Ridge(), cv=ShuffleSplit(3)), ONE, "cv tests"),
+        (Intervals(Ridge(), cv="2x5"), ONE, "more than once"),
+        (Intervals(Ridge()), ONE, "99 rows"),
     ],
 )
-def test_refusals(ask, says):
+def test_refusals(model, y, says):
     with pytest.raises(ValueError, match=says):
-        ask()
+        model.fit(X, y).predict_interval(X_NEW, 0.99)
 
 
 @pytest.mark.slow

@@ -36,8 +36,7 @@ CASES = {
     "classifier": (KernelClassifier(mu=1e-2), LABELS),
     "no intercept": (KernelClassifier(mu=1e-2, fit_intercept=False, calibration=None), LABELS),
     "balanced": (KernelClassifier(mu=1e-2, class_weight="balanced", threshold="balanced"), LABELS),
-    "weights of classes": (KernelClassifier(mu=1e-2, class_weight={"b": 5.0}), LABELS),
-    "isotonic": (KernelClassifier(mu=1e-2, calibration="isotonic"), LABELS),
+    "isotonic": (KernelClassifier(mu=1e-2, calibration="isotonic", class_weight={"b": 5}), LABELS),
     "three classes": (KernelClassifier(mu=1e-2, class_weight="balanced"), np.arange(N) % 3),
     "tuned classifier": (KernelClassifier(class_weight="balanced"), LABELS),
     "hinge": (KernelClassifier(mu=1e-2, loss="hinge", class_weight="balanced"), LABELS),
@@ -122,16 +121,7 @@ def test_updates_of_updates_do_not_factorize_again(monkeypatch):
     assert again.mu == pytest.approx(once.mu, rel=1e-12)
 
 
-def test_a_mask_names_rows():
-    whole = fitted("regressor")
-    mask = np.isin(np.arange(N), ROWS)
-    ours, theirs = whole.without(mask), whole.without(ROWS[::-1])
-    assert_array_equal(ours.loo_.outputs, theirs.loo_.outputs)
-    assert len(whole.without([]).X_fit_) == N
-
-
 def test_sparse_rows_and_names_of_features():
-    pd = pytest.importorskip("pandas")
     dense, sparse = fitted("regressor"), fitted("regressor", X=sp.csr_array(X))
     for other in (
         sparse.without(ROWS),
@@ -211,13 +201,14 @@ def test_rows_in_blocks_are_not_in_a_pickle_to_be_removed():
             update()
 
 
-@pytest.mark.parametrize("options", [{}, {"cv": 4}])
 @pytest.mark.slow
-def test_the_rest_of_a_group_is_held_out_together(options):
-    whole = KernelClassifier(**options).fit(X, LABELS, groups=GROUPS)
+def test_the_rest_of_a_group_is_held_out_together():
+    whole = KernelClassifier().fit(X, LABELS, groups=GROUPS)
+    mask = np.isin(np.arange(N), ROWS)
+    assert_array_equal(whole.without(mask).loo_.outputs, whole.without(ROWS[::-1]).loo_.outputs)
     ours = whole.without(ROWS)
     rest = np.delete(np.arange(N), ROWS)
-    for group in np.unique(ours.units_.clusters):
+    for group in np.unique(ours.units_.clusters)[::4]:
         out = ours.units_.clusters == group
         without = ours.without(out)
         assert_allclose(
@@ -245,13 +236,12 @@ def test_the_rest_of_a_group_is_held_out_together(options):
         ([-1], "got -1"),
         ([3, 5, 3], "row 3 more than once"),
         ([0.5], "indices or a mask"),
-        (pd.Index([1, 2]), "labels of an index"),
-        (["r1"], "labels of an index"),
+        (pd.Index([1, 2]), "index"),
+        (["r1"], "index"),
         ([[1, 2]], "indices or a mask"),
         (np.ones(N - 1, dtype=bool), f"has {N} rows"),
-        (np.arange(N), "leaves 0 of"),
         (np.arange(N - 1), "leaves 1 of"),
-        (np.flatnonzero(LABELS == "b"), "no sample of non-zero weight in class .*'b'"),
+        (np.flatnonzero(LABELS == "b"), "class .*'b'"),
     ],
 )
 def test_rows_that_cannot_be_removed_are_refused(rows, match):
@@ -259,26 +249,17 @@ def test_rows_that_cannot_be_removed_are_refused(rows, match):
         fitted("classifier").without(rows)
 
 
-def test_a_row_of_weight_zero_is_no_sample_of_its_class():
-    weight = np.where(LABELS == "b", 0.0, 1.0)
-    weight[np.flatnonzero(LABELS == "b")[:2]] = 1.0
-    whole = KernelClassifier(mu=1e-3).fit(X, LABELS, sample_weight=weight)
-    with pytest.raises(ValueError, match="no sample of non-zero weight in class"):
-        whole.without(np.flatnonzero(LABELS == "b")[:2])
-
-
-def test_what_cannot_be_added_is_refused():
-    classifier, regressor = fitted("classifier"), fitted("regressor")
-    with pytest.raises(ValueError, match=r"\['c'\], which are not classes"):
-        classifier.with_rows(X[:2], ["a", "c"])
-    with pytest.raises(ValueError, match="not classes"):
-        KernelClassifier(mu=1e-3).fit(X, np.where(Y > 0, "1", "0")).with_rows(X[:2], [0, 1])
-    with pytest.raises(ValueError, match="features"):
-        regressor.with_rows(X[:2, :2], Y[:2])
-    with pytest.raises(ValueError, match="targets of the fit"):
-        regressor.with_rows(X[:2], np.c_[Y[:2], Y[:2]])
-    with pytest.raises(ValueError, match="sample_weight"):
-        regressor.with_rows(X[:2], Y[:2], sample_weight=[1e-20, 1e-20])
+@pytest.mark.parametrize(
+    ("name", "rows", "y", "words"),
+    [
+        ("classifier", X[:2], ["a", "c"], "'c'"),
+        ("regressor", X[:2, :2], Y[:2], "features"),
+        ("regressor", X[:2], np.c_[Y[:2], Y[:2]], "targets"),
+    ],
+)
+def test_what_cannot_be_added_is_refused(name, rows, y, words):
+    with pytest.raises(ValueError, match=words):
+        fitted(name).with_rows(rows, y)
 
 
 def test_outputs_that_differ_from_a_refit_are_an_error(monkeypatch):
@@ -296,21 +277,10 @@ def test_outputs_that_differ_from_a_refit_are_an_error(monkeypatch):
     assert not hasattr(whole.without(ROWS, certify=False), "certificate_")
 
 
-@pytest.mark.parametrize("Machine", [KernelClassifier, KernelRegressor])
-def test_a_machine_of_an_update_is_saved_with_what_it_has(Machine, tmp_path):
-    pytest.importorskip("skops")
-    y = LABELS if Machine is KernelClassifier else Y
-    model = Machine().fit(X, y, groups=GROUPS).without(ROWS)
-    save_model(tmp_path / "model.skops", model, {})
-    loaded = load_model(tmp_path / "model.skops").model
-    assert_array_equal(loaded.held_out_.outputs, model.held_out_.outputs)
-    assert loaded.certificate_.relative == model.certificate_.relative
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("change", ["without", "with rows", "twice"])
+@pytest.mark.parametrize("change", ["with rows", "twice"])
 def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, tmp_path):
-    whole = KernelRegressor("ard").fit(X, Y)
+    whole = KernelRegressor("rbf").fit(X, Y)
     ours = whole.with_rows(X[:1], Y[:1]) if change == "with rows" else whole.without(ROWS)
     ours = ours.without([0]) if change == "twice" else ours
     save_model(tmp_path / "m.skops", ours, {})
@@ -322,10 +292,6 @@ def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, 
         with pytest.raises(ValueError, match="fit the self-tuning model anew"):
             one.evaluate()
     assert not ours.fit(X, Y).evaluate().optimistic  # at values that are given now
-
-
-def test_scores_of_a_given_machine_are_not_optimistic_after_a_change():
-    assert fitted("regressor").without(ROWS).evaluate()["rmse"] > 0
 
 
 @pytest.mark.slow
@@ -342,14 +308,3 @@ def test_a_row_that_leaves_and_comes_back_changes_nothing(combine, tmp_path):
         assert_allclose(again.predict_proba(X), probabilities, atol=1e-9)
     assert_array_equal(ours.candidate_weights_, whole.candidate_weights_)
     assert not ours.fit(X, LABELS).fitted_.keeps_rule
-
-
-@pytest.mark.parametrize("set_since", [{"kernel": "linear", "mu": 9.0}, {"fit_intercept": False}])
-def test_parameters_set_after_the_fit_change_no_rows(set_since):
-    model = KernelRegressor(mu=1e-2).fit(X, Y)
-    fewer, more = model.without(ROWS), model.with_rows(X[:3], Y[:3])
-    model.set_params(**set_since)
-    assert_array_equal(model.without(ROWS).predict(X), fewer.predict(X))
-    assert_array_equal(model.with_rows(X[:3], Y[:3]).predict(X), more.predict(X))
-    model.set_params(kernel="precomputed")  # features are taken all the same
-    assert_array_equal(model.with_rows(X[:3], Y[:3]).predict(X), more.predict(X))
