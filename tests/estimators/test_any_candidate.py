@@ -15,7 +15,6 @@ from sklearn.compose import (
 )
 from sklearn.ensemble import (
     HistGradientBoostingRegressor,
-    StackingClassifier,
     StackingRegressor,
     VotingClassifier,
 )
@@ -24,17 +23,18 @@ from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    PredefinedSplit,
     StratifiedGroupKFold,
+    check_cv,
 )
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import RadiusNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import all_estimators
 from stacks import stacked_classifier, stacked_regressor
 
-from looms import Intervals, KernelClassifier, TabularClassifier, TabularRegressor, assess
+from looms import Intervals, KernelClassifier, TabularRegressor, assess
 from looms.folds import GapKFold
 from looms.kernels import RBF
 
@@ -220,24 +220,6 @@ def test_who_asks_for_no_weights_by_routing_is_refused_with_weights():
                 fit(sample_weight=WEIGHT)
 
 
-def test_classes_keep_their_shares_in_a_search_over_a_pipeline():
-    y, groups, seen = np.repeat([0, 1], N // 2), np.arange(N) // 4, []
-
-    class Noted(LogisticRegression):
-        def fit(self, X, y, sample_weight=None):
-            seen.append((y, sample_weight))
-            return super().fit(X, y, sample_weight)
-
-    search = GridSearchCV(make_pipeline(StandardScaler(), Noted()), {}, cv=2)
-    model = stacked_classifier([search, "linear"], cv=GroupKFold(5), combine="best")
-    model.fit(X, y, groups=groups)
-    refits = [(labels, weight) for labels, weight in seen if len(labels) == 32]
-    assert len(refits) == 5
-    for labels, weight in refits:
-        share = labels.mean() if weight is None else (weight @ labels) / weight.sum()
-        assert share == pytest.approx(0.5)
-
-
 SEARCH = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0, 10.0]}, cv=GroupKFold(3))
 OF_CLASSES = GridSearchCV(
     LogisticRegression(), {"C": [0.01, 1.0]}, cv=StratifiedGroupKFold(2), scoring="neg_log_loss"
@@ -299,15 +281,6 @@ def test_what_is_tuned_by_groups_says_that_it_gets_none(fit):
         fit()
 
 
-def test_stacks_without_outputs_of_each_class_are_refused_once_they_are_fitted():
-    class Silent(GaussianNB):
-        predict_proba = property()
-
-    stack = StackingClassifier([("a", GaussianNB())], Silent(), cv=2)
-    with pytest.raises(ValueError, match="neither predict_proba nor decision_function"):
-        TabularClassifier([stack]).fit(X, LABELS)
-
-
 class OnlyPart(Ridge):
     """It fails, or has no numbers, on all rows."""
 
@@ -364,6 +337,11 @@ def test_candidates_that_choose_columns_by_name_are_told_where_to(candidate):
 SPLITS = [(np.arange(20), np.arange(20, 30))]
 
 
+@pytest.mark.parametrize(
+    "cv",
+    [SPLITS, PredefinedSplit([0, 1] * 20), check_cv(SPLITS)],
+    ids=["list", "PredefinedSplit", "wrapper"],
+)
 def test_splits_of_given_rows_are_refused(cv):
     search = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=cv)
     for one in (search, TransformedTargetRegressor(search), RFECV(Ridge(), cv=cv)):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pairwise import in_turn, pairwise
-from stacks import stacked_classifier, stacked_regressor
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
@@ -238,21 +238,3 @@ def test_few_features_have_digits_at_any_scale(fit_intercept, mean, weighs, mu):
         machine.fit(rows, rows[:, 3] + rng.normal(size=50), sample_weight=weight)
         certificate = machine.certify(n_rows=50)
         assert certificate.holds, certificate
-
-
-@pytest.mark.parametrize(
-    ("machine", "order"),
-    [
-        (KernelRegressor("linear", mu=0.1), 3),
-        (KernelRegressor("rbf", mu=0.1), 30),
-        (KernelClassifier("linear", loss="hinge", mu=0.1), 30),
-        (stacked_regressor(["linear", KernelRegressor(RBF(1.0), mu=0.01, n_landmarks=7)]), 7),
-        (stacked_regressor(["linear", KernelRegressor(RBF(1.0), mu=0.01)]), 30),
-    ],
-)
-def test_the_cost_of_refits_is_that_of_the_largest_system(machine, order):
-    rows = X[:30]
-    y = LABELS[:30] if isinstance(machine, KernelClassifier) else rows[:, 0] + rows[:, 1] ** 2
-    machine = copy.deepcopy(machine).fit(rows, y)
-    assert len(machine.members_) == len(getattr(machine, "candidates", [0]))
-    assert machine.fitted_.cost_of_refit == 30 * order**2

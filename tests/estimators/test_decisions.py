@@ -17,10 +17,7 @@ from looms.calibration._calibrators import CALIBRATIONS, output_at
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria._error_rates import balanced_error_rate
-from looms.estimators._warnings import warn_of_one_class
-from looms.fitted._outcome import Classes
 from looms.kernels import RBF
-from looms.selection._decisions import Rule
 
 N = 90
 rng = np.random.default_rng(1)
@@ -97,15 +94,6 @@ def test_without_a_half_one_class_takes_all_and_the_order_of_outputs_stays(calib
     decision = 1000 * outputs - half
     assert_array_equal(decision > 0, calibrator.probability(1000 * outputs) > 0.5)
     assert (np.diff(decision) > 0).all()
-
-
-@pytest.mark.parametrize("size", [1e-6, 0.9, 1e6])
-def test_a_threshold_out_of_reach_is_in_proportion_to_the_outputs(size):
-    outputs = size * np.array([-1.0, 0.5])
-    assert output_at(Sigmoid(0.0, 1.0), outputs) == 1024 * size
-    assert output_at(Sigmoid(0.0, 1.0), [0.0]) == 1024
-    far = output_at(Sigmoid(-1.0 / size, 1e5), outputs)
-    assert_allclose(far, 1e5 * size, rtol=1e-12)  # a half that is reached somewhere is exact
 
 
 def test_a_flat_sigmoid_decides_for_the_larger_class():
@@ -186,24 +174,6 @@ def test_class_weights_leave_probabilities_those_of_the_samples(machine, n_class
 )
 def test_without_probabilities_the_threshold_is_zero(model):
     assert model.fit(X, TWO).threshold_ == 0
-
-
-@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"threshold": 0.3}])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_classes, options):
-    targets = 2.0 * np.eye(n_classes)[np.arange(12) % n_classes] - 1.0
-    targets = targets[:, 1] if n_classes == 2 else targets
-    outputs = np.zeros(12) if n_classes == 2 else np.tile([1.0, 0.0, 0.0], (12, 1))
-    one_class = HeldOut(targets, outputs)
-    weighted = options.pop("class_weight", None) is not None
-    outcome = Classes(np.arange(n_classes), weighted=weighted, **options)
-    with pytest.warns(OneClassWarning) as caught:
-        warn_of_one_class(outcome, one_class, Rule(9.0, None, 0.0))
-    text = str(caught[0].message)
-    assert text.endswith("or another kernel.") == (not weighted)
-    assert ("another threshold" in text) == ("threshold" in options)
-    assert ("threshold='balanced'" in text) == (n_classes == 2 and not (options or weighted))
-    assert ("class_weight='balanced'" in text) == (not (options or weighted))
 
 
 @pytest.mark.parametrize(("action", "times"), [("default", 1), ("always", 3), ("ignore", 0)])

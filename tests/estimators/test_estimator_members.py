@@ -1,6 +1,7 @@
 """Estimators of scikit-learn as candidates and members of a stack, against refits by hand."""
 
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -42,6 +43,26 @@ TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
 
 def stack(estimator, **options):
     return stacked_regressor(["linear", estimator], **options)
+
+
+class Counted(LogisticRegression):
+    """It notes of how many rows it is fitted, and, as a negative number, asked."""
+
+    fits: ClassVar = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.fits.append(len(y))
+        return super().fit(X, y, sample_weight)
+
+    def predict_proba(self, X):
+        self.fits.append(-len(X))
+        return super().predict_proba(X)
+
+
+@pytest.fixture
+def fits():
+    Counted.fits.clear()
+    return lambda: sum(n_rows > 0 for n_rows in Counted.fits)
 
 
 def codes(estimator, rows, y):
@@ -201,21 +222,13 @@ def test_influence_is_on_the_kernels_or_on_the_best_of_them_without_weight(y, co
     ids=["removed", "added"],
 )
 @pytest.mark.slow
-def test_an_updated_stack_is_refitted_in_five_folds_and_tells_all(groups, change):
-    fits = []
-
-    class Counted(DecisionTreeClassifier):
-        def fit(self, X, y, sample_weight=None):
-            fits.append(len(y))
-            return super().fit(X, y, sample_weight)
-
-    steps = np.where((X[:, 0] > 0.1) ^ (X[:, 1] > -0.2), "yes", "no")
-    candidates = ["rbf", Counted(max_depth=3, random_state=0)]
-    model = stacked_classifier(candidates).fit(X, steps, groups=groups)
+def test_an_updated_stack_is_refitted_in_five_folds_and_tells_all(change, groups, fits):
+    steps = np.where(X[:, 0] + 2 * np.sin(3 * X[:, 1]) > 0, "yes", "no")
+    model = stacked_classifier(["rbf", Counted()]).fit(X, steps, groups=groups)
     assert (model.candidate_weights_ > 0).all()
-    fits.clear()
+    Counted.fits.clear()
     model = model.without([0, 1]) if change == "removed" else model.with_rows(NEW, steps[:7])
-    assert len(fits) == FOLDS + 1
+    assert fits() == FOLDS + 1
     scores, told = model.evaluate(nested=False), summary(model)
     assert {"accuracy", "roc_auc"} <= set(scores)
     assert told["features"]["rows"][0]["importance"] > 0
@@ -223,7 +236,7 @@ def test_an_updated_stack_is_refitted_in_five_folds_and_tells_all(groups, change
     assert np.isfinite(deletion.surprise).all()
     assert deletion.by_kernels
     assert row_order(model) is None or row_order(model).by_kernels
-    assert len(fits) == FOLDS + 1
+    assert fits() == FOLDS + 1
 
 
 def test_influence_needs_a_kernel():
@@ -292,62 +305,34 @@ def test_scores_of_blocks_with_rows_of_weight_zero_are_of_the_other_rows(machine
 
 
 @pytest.mark.slow
-def test_a_single_estimator_is_scored_where_its_threshold_was_set():
-    fits = []
-
-    class Counted(LogisticRegression):
-        def fit(self, X, y, sample_weight=None):
-            fits.append(len(y))
-            return super().fit(X, y, sample_weight)
-
+def test_a_single_estimator_is_scored_where_its_threshold_was_set(fits):
     model = stacked_classifier([Counted()]).fit(X, TWO)
-    assert len(fits) == 6
     decided = model.held_out_.outputs > model.threshold_
-    assert model.evaluate(nested=False)["accuracy"] == pytest.approx(
-        np.mean(decided == (TWO == "yes"))
-    )
-    assert len(fits) == 6
+    right = pytest.approx(np.mean(decided == (TWO == "yes")))
+    assert model.evaluate(nested=False)["accuracy"] == right
     assert model.predict_set(NEW).shape == (len(NEW), 2)
-    assert len(fits) == 6
+    assert fits() == 6
     model.evaluate()
-    made = len(fits)
+    made = fits()
     assert model.predict_set(NEW).shape == (len(NEW), 2)
-    assert len(fits) == made > 6
+    assert fits() == made > 6
     for refused in (lambda: model.without([0]), model.certify):
         with pytest.raises(ValueError, match=r"no kernel|has none"):
             refused()
-    with pytest.raises(ValueError, match="scaled' needs a kernel"):
-        evaluated(stacked_regressor([LinearRegression()]).fit(X, Y)).predict_interval(
-            NEW, method="scaled"
-        )
+    numbers = evaluated(stacked_regressor([LinearRegression()]).fit(X, Y))
+    with pytest.raises(ValueError, match="'scaled'"):
+        numbers.predict_interval(NEW, method="scaled")
 
 
 @pytest.mark.slow
-def test_a_rare_class_is_scored_by_the_five_refits_of_the_fit():
-    fits, rare = [], np.arange(N) < 2
-    rows = X + 9.0 * rare[:, None]
-
-    class Counted(LogisticRegression):
-        def fit(self, X, y, sample_weight=None):
-            fits.append(len(y))
-            return super().fit(X, y, sample_weight)
-
-        def predict_proba(self, X):
-            fits.append(-len(X))
-            return super().predict_proba(X)
-
-    model = stacked_classifier([Counted()]).fit(rows, rare)
-    assert fits == [*fits[:10], N, -1]  # of five folds; then all rows, and one to look at
-    assert set(model.evaluate(nested=False)) == {
-        "accuracy",
-        "balanced_accuracy",
-        "roc_auc",
-        "log_loss",
-    }
-    assert sum(n_rows > 0 for n_rows in fits) == 5 + 1
-    many = np.zeros((1000, 2))
-    model.predict(many)
-    assert fits[-1] == -1000  # at once: the estimator's own predict may not be safe in threads
+def test_a_rare_class_is_scored_by_the_five_refits_of_the_fit(fits):
+    rare = np.arange(N) < 2
+    model = stacked_classifier([Counted()]).fit(X + 9.0 * rare[:, None], rare)
+    assert Counted.fits[10:] == [N, -1]  # after five folds; all rows, and one to look at
+    assert "roc_auc" in model.evaluate(nested=False)
+    assert fits() == 5 + 1
+    model.predict(np.zeros((1000, 2)))
+    assert Counted.fits[-1] == -1000  # at once: its predict may not be safe in threads
 
 
 @pytest.mark.parametrize(("splits", "gap"), [(3, 0), (5, 3)])

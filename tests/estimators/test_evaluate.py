@@ -24,7 +24,6 @@ from sklearn.metrics import (
     root_mean_squared_error,
     zero_one_loss,
 )
-from sklearn.pipeline import make_pipeline
 from stacks import stacked_classifier, stacked_regressor
 
 import looms
@@ -40,7 +39,6 @@ from looms.estimators._metrics import roc_auc
 from looms.folds import GapKFold
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.model_files import load_model, save_model
-from looms.report import summary
 from looms.svm import member
 
 N = 48
@@ -93,7 +91,7 @@ MACHINES = {
         "5-fold, candidates compared on the other folds",
     ),
     "landmarks": (
-        KernelRegressor(n_landmarks=8),
+        KernelRegressor("linear", n_landmarks=8),
         NUMBERS,
         None,
         "nested 10-fold",
@@ -330,15 +328,6 @@ def test_both_refuse_the_same(fitted, scoring, error, message):
         looms.assess(model, X, CLASSES, n_splits=2, scoring=scoring)
 
 
-@pytest.mark.parametrize("y", [CLASSES, np.arange(N) % 3, NUMBERS], ids=["two", "three", "numbers"])
-def test_scores_by_their_own_names_are_those_of_evaluate(y):
-    kind = KernelRegressor if y is NUMBERS else KernelClassifier
-    model = kind(mu=0.1).fit(X, y)
-    scores = model.evaluate()
-    some = model.evaluate(scoring=[*scores][::-1])
-    assert some.with_errors == scores.with_errors
-
-
 def test_areas_of_several_classes_mean_the_same():
     """One class against the rest, by outputs: in `evaluate`, on test rows and left-out rows."""
     scorer = get_scorer("roc_auc")
@@ -398,17 +387,6 @@ def test_scorers_that_cannot_score_are_refused_before_anything_is_repeated():
         model.fit(X, CLASSES).evaluate(scoring="r2")
     with pytest.raises(ValueError, match="'f1' cannot score these numbers"):
         KernelRegressor(mu=0.1).fit(X, NUMBERS).evaluate(scoring="f1")
-
-
-def test_the_positive_class_of_a_pipeline_is_scored():
-    model, options = KernelClassifier(pos_label="no", mu=0.1), {"n_splits": 2, "random_state": 0}
-    alone = looms.assess(model, X, CLASSES, scoring="recall", **options)
-    inside = looms.assess(make_pipeline(model), X, CLASSES, scoring="recall", **options)
-    of_yes = looms.assess(
-        clone(model).set_params(pos_label=None), X, CLASSES, scoring="recall", **options
-    )
-    assert inside.estimate("recall").value == alone.estimate("recall").value
-    assert inside.estimate("recall").value != of_yes.estimate("recall").value
 
 
 def test_own_signs_and_names_of_scorers():
@@ -490,14 +468,6 @@ def test_rows_in_blocks_that_are_gone():
         again.evaluate()
     with pytest.raises(ValueError, match="needs the training rows"):
         again.predict_interval(NEW)
-
-
-def test_a_report_takes_what_was_evaluated(fitted):
-    model = fitted("classes")
-    assert not summary(model)["loo"]["nested"]
-    assert model._scores.get("fit") is None  # the machine stays as it is
-    model.evaluate()
-    assert summary(model)["loo"]["nested"]
 
 
 def test_scorers_of_predicted_classes_are_no_ranking():

@@ -68,33 +68,6 @@ def test_degenerate_features(kernel, data):
     check(KernelRegressor(kernel).fit(X, Y), X)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "scale"),
-    [
-        (kernel, scale)
-        for kernel, scale in [
-            *in_turn(SOME, [1e8, 1e-8, (1e8, 1.0, 1e-8)]),
-            ("ard", (1e8, 1.0, 1e-8)),
-        ]
-        if not ("boolean" in kernel and scale == 1e-8)
-    ],
-)
-@pytest.mark.filterwarnings("ignore::looms.ScalesWarning")
-def test_units_of_the_features(kernel, scale):
-    model = KernelRegressor(kernel).fit(X * np.array(scale), Y)
-    check(model, X * np.array(scale))
-    if kernel == "ard" or np.isscalar(scale):
-        assert model.selection_.value < 0.5 * Y.var()
-    check(KernelClassifier(kernel).fit(X * np.array(scale), LABELS), X * np.array(scale))
-
-
-@pytest.mark.parametrize(("kernel", "scale"), in_turn(SOME, [1e-12, 1e12]))
-def test_units_of_the_targets_do_not_matter(kernel, scale):
-    plain = KernelRegressor(kernel).fit(X, Y)
-    scaled = KernelRegressor(kernel).fit(X, scale * Y)
-    assert scaled.selection_.value == pytest.approx(scale**2 * plain.selection_.value, rel=1e-3)
-
-
 @pytest.mark.parametrize("scale", [1e71, 1e-170])
 def test_targets_whose_squares_leave_the_range_of_numbers_are_refused(scale):
     with pytest.raises(ValueError, match="scale the targets"):

@@ -7,9 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
-from pairwise import in_turn
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,30 +30,6 @@ ALL = [*GIVEN, *TUNED]
 
 def target(Estimator):
     return LABELS if Estimator in CLASSIFIERS else Y
-
-
-def twice_stored(X):
-    """``X`` with every entry in two halves, and the columns of a row in reverse order."""
-    n, d = X.shape
-    columns = np.tile(np.arange(d)[::-1], (n, 2)).ravel().astype(np.int32)
-    halves = np.hstack([X[:, ::-1] / 2, X[:, ::-1] / 2]).ravel()
-    return sp.csr_array((halves, columns, np.arange(n + 1, dtype=np.int32) * 2 * d), shape=(n, d))
-
-
-@pytest.mark.parametrize(("Estimator", "kernel"), in_turn(ALL, ["rbf", "ard"]))
-@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-def test_entries_stored_twice(Estimator, kernel):
-    X_twice = twice_stored(X)
-    before = [a.copy() for a in (X_twice.data, X_twice.indices, X_twice.indptr)]
-    once = Estimator(kernel).fit(sp.csr_array(X), target(Estimator))
-    twice = Estimator(kernel).fit(X_twice, target(Estimator))
-    assert_allclose(twice.loo_.outputs, once.loo_.outputs, rtol=1e-9)
-    face = "decision_function" if Estimator in CLASSIFIERS else "predict"
-    expected = getattr(once, face)(sp.csr_array(X))
-    assert_allclose(getattr(twice, face)(X_twice), expected, rtol=1e-9)
-    assert_allclose(getattr(once, face)(X_twice), expected, rtol=1e-9)
-    for a, b in zip(before, (X_twice.data, X_twice.indices, X_twice.indptr), strict=True):
-        assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("Estimator", TUNED)

@@ -31,14 +31,9 @@ from looms.criteria._error_rates import balanced_error_rate
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.kernels._names import as_kernel
-from looms.kernels._samples import Samples, center_of
-from looms.selection import _support_vectors
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._stack import stacking_weights
-from looms.selection._support_vectors import Sample, score_of, searched, space_of
-from looms.svm import NotConvergedError
 from looms.svm.dual import solve
-from looms.units import Units
 
 N = 36
 rng = np.random.default_rng(23)
@@ -287,14 +282,6 @@ class TestModel:
             assert_allclose(other.predict_proba(new), model.predict_proba(NEW), atol=1e-8)
 
 
-def of_points(y, grid, score, X=X):
-    """Places, scores and the best of a search on a grid by `searched`, for weights of one."""
-    labels, one = np.unique(y, return_inverse=True)[1], np.ones(len(y))
-    sample = Sample(X, labels, one, one, Units.rows(len(y)), "hinge")
-    space = space_of(RBF(), grid, Samples(X, center=center_of(X)))
-    return searched(space, sample, score, method="grid")
-
-
 class TestSearch:
     @pytest.mark.slow
     def test_points_of_a_grid_are_machines_of_their_own(self):
@@ -316,15 +303,6 @@ class TestSearch:
             log_p = [-np.logaddexp(0, t[i] * sigmoid_without(one, i)) for i in range(N)]
             assert point.value == pytest.approx(-2 * np.sum(log_p), rel=1e-6)
 
-    def test_of_equal_scores_the_smallest_C(self):
-        """Far apart classes: from some C on no coefficient is bounded and nothing changes."""
-        apart = np.r_[X[:10] - 9, X[10:20] + 9]
-        grid = {"C": np.array([1e-3, 10, 100, 1000]), "gamma": np.array([0.01])}
-        y = np.repeat([0, 1], 10)
-        _, scores, best = of_points(y, grid, score_of("hinge"), apart)
-        assert_allclose(scores[1:], scores[1])
-        assert best == 1
-
     @pytest.mark.parametrize(
         ("kernel", "text"),
         [
@@ -335,23 +313,6 @@ class TestSearch:
     def test_an_edge_is_pointed_out(self, kernel, text):
         with pytest.warns(BoundWarning, match=text):
             tuned("hinge", kernel=kernel)
-
-    def test_points_without_a_solution_are_passed_over(self, monkeypatch):
-        def failing(sample, kernel, costs, score):
-            scored = zip(costs, sweep(sample, kernel, costs, score), strict=True)
-            error = str(NotConvergedError(1e-3, 0.25))
-            return [(np.nan, error) if most < C else one for C, one in scored]
-
-        sweep = _support_vectors.sweep
-        monkeypatch.setattr(_support_vectors, "sweep", failing)
-        most = 5.0
-        model = tuned("press")
-        for point in model.selection_.history:
-            assert np.isinf(point.value) == (2.0 ** -point.theta[-1] / N > 5)
-        assert cost_of(model) < 5
-        most = 0.0
-        with pytest.raises(ValueError, match=r"No setting of .* has a score.*duality gap is 0.25"):
-            tuned("press")
 
 
 def sigmoid_without(model, i):
@@ -405,9 +366,6 @@ class TestSeveral:
             assert model.candidates_[2].loss == min(one.loss for one in model.candidates_)
         assert shares[2] > 0
         whole = [clone(one).fit(X, y, WEIGHT, GROUPS) for one in MEMBERS]
-        for of in (lambda m: m.loo_.outputs, lambda m: m._outputs(NEW)):
-            assert_allclose(of(model), sum(w * of(m) for w, m in zip(shares, whole, strict=True)))
-        assert model.certify().holds
         factor = WEIGHT.sum() / WEIGHT[rest].sum()  # 1 / C and the ridge stay
         again = [clone(m).set_params(kernel=m.kernel_, mu=m.mu_ * factor) for m in whole]
         again = [m.fit(X[rest], y[rest], WEIGHT[rest], GROUPS[rest]) for m in again]

@@ -182,20 +182,6 @@ def test_a_ridge_that_is_not_solved_exactly_is_refitted(options, rows, exact):
     assert folds.n_units == (N if exact else 10)
 
 
-@pytest.mark.parametrize("kind", [Ridge, LinearRegression])
-def test_an_estimator_that_changes_its_rows(kind):
-    expected = Intervals(kind(), cv=4).fit(X, ONE).predict_interval(X_NEW)
-    model = Intervals(kind(copy_X=False), cv=4).fit(X.copy(), ONE)
-    assert_allclose(model.predict_interval(X_NEW), expected, rtol=1e-9)
-
-
-def test_blocks_of_new_rows(monkeypatch):
-    model = Intervals(LinearRegression()).fit(X, ONE)
-    whole = model.predict_interval(X_NEW)
-    monkeypatch.setattr("looms.fitted._without_units._NUMBERS", 2 * N)
-    assert_array_equal(model.predict_interval(X_NEW), whole)
-
-
 @pytest.mark.parametrize(
     ("model", "y", "says"),
     [
@@ -214,19 +200,13 @@ def test_refusals(model, y, says):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("estimator", "most"), [(Ridge(1.0), 0.915), (DecisionTreeRegressor(max_depth=3), 0.96)]
-)
-def test_coverage(estimator, most):
-    """Of new rows, over 60 draws of 60 rows: 0.9 within three standard errors, 0.005 each.
-
-    Trees change with few rows: their intervals are too wide, as [B21] finds.
-    """
+def test_coverage():
+    """Of new rows, over 60 draws of 60 rows: 0.9 within three standard errors, 0.005 each."""
     inside = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         Z = rng.normal(size=(260, 3))
         t = Z[:, 0] + rng.normal(size=260)
-        lower, upper = Intervals(estimator).fit(Z[:60], t[:60]).predict_interval(Z[60:]).T
+        lower, upper = Intervals(Ridge(1.0)).fit(Z[:60], t[:60]).predict_interval(Z[60:]).T
         inside.append(np.mean((lower <= t[60:]) & (t[60:] <= upper)))
-    assert 0.885 < np.mean(inside) < most
+    assert 0.885 < np.mean(inside) < 0.915

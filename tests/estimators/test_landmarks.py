@@ -145,11 +145,6 @@ def test_an_evaluation_takes_as_many_landmarks_as_the_fit(monkeypatch):
     assert sizes == {len(one.landmarks) for one in model.members_} == {64}
 
 
-def test_a_kernel_matrix_has_no_landmarks():
-    with pytest.raises(ValueError, match="is the whole kernel matrix, without landmarks"):
-        regressor(kernel="precomputed", n_landmarks=9).fit(X[:30] @ X[:30].T, NUMBERS[:30])
-
-
 def test_more_landmarks_than_rows_are_as_many_as_rows():
     more, whole = (regressor(n_landmarks=m, mu=0.01).fit(X[:50], NUMBERS[:50]) for m in (5000, 50))
     assert len(more.landmarks_) == 50

@@ -7,13 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import f1_score
-from stacks import stacked_classifier
 
-from looms import KernelClassifier, Search
+from looms import KernelClassifier
 from looms.calibration import fit_calibrator
 from looms.calibration._calibrators import CALIBRATIONS, class_probabilities
-from looms.criteria._error_rates import balanced_error_rate
-from looms.model_files import load_model, save_model
 from looms.threshold import AtLeast, Cost, FBeta, find_threshold
 
 N = 80
@@ -94,18 +91,6 @@ def test_without_calibration_there_are_none():
     assert_array_equal(model.predict(X), calibrated.predict(X))
 
 
-@pytest.mark.parametrize("calibration", CALIBRATIONS)
-def test_model_files_keep_them(calibration, tmp_path):
-    model = KernelClassifier("linear", mu=0.1, calibration=calibration)
-    for y, threshold in ((TWO, FBeta(2.0)), (THREE, 0.5)):
-        model.set_params(threshold=threshold).fit(X, y)
-        save_model(tmp_path / "m.skops", model, {})
-        loaded = load_model(tmp_path / "m.skops").model
-        assert_array_equal(loaded.predict_proba(X_NEW), model.predict_proba(X_NEW))
-        assert_array_equal(loaded.predict(X_NEW), model.predict(X_NEW))
-        assert loaded.threshold == model.threshold
-
-
 class TestThresholds:
     RULES = (
         "balanced",
@@ -144,15 +129,3 @@ class TestThresholds:
         with pytest.raises(UserWarning, match="No threshold reaches"):
             other.fit(x, y)  # warnings are errors here
         assert_array_equal(other.predict(x), model.predict(x))
-
-    def test_candidates_compete_by_what_the_threshold_is_for(self):
-        candidates = ["linear", "rbf", KernelClassifier("linear", search=Search("hinge"))]
-        options = {"combine": "best", "cv": np.arange(len(X))}
-        model = stacked_classifier(candidates, threshold=Cost(1, 6), **options).fit(X, TWO)
-        scores = [candidate.loss for candidate in model.candidates_]
-        assert model.best_index_ == np.argmin(scores)
-        assert scores[model.best_index_] == find_threshold(model.loo_, Cost(1, 6))[1]
-        assert scores != [
-            balanced_error_rate(*model.loo_, threshold=candidate.threshold)
-            for candidate in model.candidates_
-        ]

@@ -32,7 +32,6 @@ from looms import (
     ColumnsWarning,
     KernelClassifier,
     KernelRegressor,
-    Search,
     TabularClassifier,
     TabularRegressor,
 )
@@ -40,7 +39,6 @@ from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.estimators._selection import cost_on
 from looms.fitted import _without_units
 from looms.folds import GapKFold
-from looms.model_files import load_model, save_model
 from looms.selection._target_transforms import best_transform
 from looms.tables import TablePreprocessor
 
@@ -124,19 +122,6 @@ class TestFit:
         assert_array_equal(numbered.predict(table[[2, 0, 1]]), numbered.predict(table))
         assert numbered.feature_names_in_.tolist() == ["0", "1", "2"]
 
-    def test_a_linear_kernel_is_not_asked_for_twice(self):
-        rng = np.random.default_rng(1)
-        X = rng.normal(size=(100, 2))
-        y = X @ [1.0, 2.0] + 0.1 * rng.normal(size=100)
-        with pytest.warns(looms.BoundWarning, match="add 'linear'"):
-            TabularRegressor(["rbf"]).fit(X, y)
-        model = TabularRegressor(["rbf", "linear"], combine="best")
-        with warnings.catch_warnings(record=True, action="always") as told:
-            bounds = [str(met) for one in model.fit(X, y).candidates_ for met in one.at_bounds]
-        assert any("add 'linear'" in one for one in bounds)
-        assert not any("add 'linear'" in str(one) for one in told)
-        assert not any("add 'linear'" in one["text"] for one in looms.report.cautions(model))
-
     def test_verbose_tells_candidates_and_folds(self, capsys):
         model = TabularClassifier(["linear"], verbose=True).fit(TABLE, LABELS)
         assert "candidate 1 of 1: linear" in capsys.readouterr().err
@@ -158,12 +143,6 @@ class TestFit:
         for named, first in ((y, "4"), (y.set_axis([f"P{k}" for k in range(N)]), "P4")):
             with pytest.raises(ValueError, match=f"2 of 90 rows, the first is row {first}"):
                 kind().fit(rows, named)
-
-    def test_says_that_there_are_no_rows(self, classifier):
-        with pytest.raises(ValueError, match=r"no rows .* nothing to learn"):
-            clone(classifier).fit(TABLE[:0], LABELS[:0])
-        with pytest.raises(ValueError, match=r"no rows .* to predict"):
-            classifier.predict(TABLE[:0])
 
     def test_rows_of_weight_zero_do_not_count(self):
         weight = np.ones(N)
@@ -206,29 +185,6 @@ class TestFit:
         told = cost_on(stacked_classifier(), X)[0] / speed
         assert 0.5 < told / took[n_rows] < 2.0
 
-    def test_the_advice_is_what_the_model_can_do(self, monkeypatch):
-        monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
-        monkeypatch.setattr("looms.estimators._warnings._MOST_SECONDS", 0.0)
-        X, weight = np.random.default_rng(0).normal(size=(N, 2)), np.arange(N) % 3 > 0
-
-        def told(model, y=LABELS, X=X, **options):
-            with warnings.catch_warnings(record=True, action="always") as caught:
-                model.fit(X, y, **options)
-            (text,) = [str(each.message) for each in caught if "will take" in str(each.message)]
-            assert "some 0 seconds" in text
-            return text.split("with ")[1].split(";")[0]
-
-        few, rows = "fewer landmarks (n_landmarks=...)", "a sample of the rows"
-        quick = {"search": Search(max_iter=1)}
-        assert told(KernelClassifier(**quick)) == f"{few} or {rows}"
-        assert told(KernelClassifier(loss="hinge", mu=1.0)) == rows
-        assert told(KernelClassifier("precomputed", **quick), X=X @ X.T) == rows
-        several = TabularRegressor(FEW, target=["none", "log"])
-        of_candidates = f"fewer candidates, {few.replace(' (', ' of the candidates (')} or {rows}"
-        assert told(several, np.exp(NUMBERS)) == of_candidates
-        with pytest.warns(UserWarning, match=f"A fit to {weight.sum()} rows"):
-            several.fit(X, np.exp(NUMBERS), sample_weight=weight)
-
     def test_its_time_counts_the_fits_in_folds_and_those_of_transforms(self, monkeypatch):
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
         monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1.0)
@@ -269,11 +225,6 @@ class TestFit:
         with pytest.raises(ValueError, match=words):
             TabularClassifier(**({"candidates": FEW} | parameters)).fit(rows, LABELS)
 
-    def test_the_name_of_a_column_is_no_group(self):
-        table = pd.DataFrame({"make": ["a", "b"] * 5, "age": range(10)})
-        with pytest.raises(ValueError, match=r"column: groups=table\['make'\]"):
-            TabularRegressor().fit(table, range(10), groups="make")
-
 
 class TestColumns:
     """One warning of what asks for a change of the table, and none of what is harmless."""
@@ -303,41 +254,6 @@ class TestColumns:
             "'name'",
         ):
             assert words in told
-
-    @pytest.mark.parametrize(
-        ("columns", "told"),
-        [
-            ({"patient": 1000 + 17 * np.arange(40)}, True),
-            ({"unnamed": np.arange(1, 41)}, True),
-            ({"income": 1000 + 17 * np.arange(40)}, False),
-            ({"year": np.arange(1980, 2020)}, False),
-            ({"day": pd.date_range("2021-03-01", periods=40)}, False),
-            ({"city": [f"city {k % 22}" for k in range(40)], "constant": 1}, False),
-        ],
-        ids=str,
-    )
-    def test_only_identifiers_are_told(self, columns, told):
-        assert len(self.told_of(**columns)) == told
-
-    def test_kinds_that_are_given_are_as_they_should_be(self):
-        names = np.arange(1, 41)
-        kinds = TablePreprocessor(kinds={"x": "number", "name": "number"})
-        assert self.told_of(name=names) != [] == self.told_of(kinds, name=names)
-
-    def test_what_alone_predicts_the_target_is_told(self):
-        codes = np.where(self.Y == "yes", "paid", "open")
-        (told,) = self.told_of(status=codes)
-        assert told.startswith("'status' (ROC AUC 1.000) alone predicts the target.")
-        (told,) = self.told_of(y=np.exp(self.X) + np.sin(self.X) / 40, grams=3 * self.X)
-        assert "'x' (rank correlation" in told
-        assert "'grams' (rank correlation" in told
-        assert self.told_of(StandardScaler(), status=codes == "paid") == []
-        many = {f"gene {k}": np.roll(self.X, k) for k in range(1, 40)}
-        few = np.arange(40) < 2  # of whom so many columns may tell by chance
-        table = pd.DataFrame({"x": np.where(few, 9.0, self.X), **many})
-        with warnings.catch_warnings(record=True, action="always") as caught:
-            TabularClassifier(["linear"]).fit(table, few)
-        assert ColumnsWarning not in [one.category for one in caught]
 
     def test_a_column_of_the_groups_is_told(self):
         patient = [f"P{k // 2}" for k in range(40)]
@@ -414,25 +330,6 @@ class TestEvaluate:
         assert copied.evaluate(nested=False)["accuracy"] > 0.5
 
 
-class TestSaved:
-    @pytest.mark.parametrize("kind", ["classifier", "regressor"])
-    def test_models_predict_without_training(self, kind, request, tmp_path, monkeypatch):
-        model, path = request.getfixturevalue(kind), tmp_path / "model.skops"
-        save_model(path, model, {})
-        loaded = load_model(path).model
-
-        def refuse(*_, **__):
-            raise AssertionError("trained")
-
-        for machine in (TabularClassifier, TabularRegressor, TablePreprocessor):
-            monkeypatch.setattr(machine, "fit", refuse)
-        monkeypatch.setattr("scipy.linalg.lapack.dpotrf", refuse)
-        assert_array_equal(loaded.predict(NEW), model.predict(NEW))
-        assert dict(loaded.evaluate()) == dict(model.evaluate())
-        method = "predict_set" if kind == "classifier" else "predict_interval"
-        assert_array_equal(getattr(loaded, method)(NEW), getattr(model, method)(NEW))
-
-
 class TestIntervals:
     def test_minmax_is_of_the_models_without_each_fold(self, regressor):
         nested = regressor._scores.get("nested")._nested
@@ -500,14 +397,6 @@ class TestTarget:
         predicted["sqrt"][0, 0] = np.sqrt(squares[0] - below)  # "none" counts as zero there
         assert best_transform(y, predicted, np.ones(100), groups)[0] == chosen
 
-    def test_transforms_are_compared_with_the_first_kernel_that_is_not_linear(self):
-        table, y = TABLE[["size"]], np.exp(2 * np.sin(3 * TABLE["size"].fillna(0)))
-        errors = [
-            TabularRegressor(names).fit(table, y).transforms_
-            for names in (["linear", "rbf"], ["rbf", "linear"], ["linear"])
-        ]
-        assert errors[0] == errors[1] != errors[2]
-
     def test_transforms_are_compared_on_some_of_many_rows(self, monkeypatch):
         def errors(cv=None, seed=0, **options):
             model = TabularRegressor("linear", cv=cv, random_state=seed)
@@ -515,25 +404,17 @@ class TestTarget:
 
         calls = {
             "rows": {},
-            "groups": {"groups": np.arange(N) // 2},
-            "three groups": {"groups": np.arange(N) % 3},
             "folds of six groups": {"groups": np.arange(N) % 6, "cv": 5},
             "rows with weight": {"sample_weight": np.arange(N) % 4},  # no more than are drawn
             "folds of the rows": {"cv": np.arange(N) % 5},
             "as many folds as rows": {"cv": N},
         }
         on_all = {name: errors(**options) for name, options in calls.items()}
+        assert set(on_all["rows"]) == {"none", "sqrt", "log"}
         monkeypatch.setattr("looms.estimators._tabular_regressor.ROWS_OF_TRANSFORMS", 3 * N // 4)
         on_some = {name: errors(**options) for name, options in calls.items()}
-        same = [name for name in calls if on_all[name] == on_some[name]]
-        assert same == ["rows with weight", "folds of the rows", "as many folds as rows"]
+        assert [name for name in calls if on_all[name] == on_some[name]] == [*calls][2:]
         assert errors() == on_some["rows"] != errors(seed=1)
-        monkeypatch.setattr("looms.estimators._tabular_regressor.ROWS_OF_TRANSFORMS", 12)
-        assert errors(**calls["folds of six groups"])
-        K = np.exp(-(np.subtract.outer(NUMBERS, NUMBERS) ** 2))
-        model = TabularRegressor([KernelRegressor("precomputed", mu=0.1)], preprocess=None)
-        model.fit(K, NUMBERS)
-        assert set(model.transforms_) == {"none", "sqrt", "log"}
 
     def test_is_transformed_back_by_smearing(self):
         model = TabularRegressor(["linear"], target="sqrt").fit(TABLE, NUMBERS)
@@ -548,13 +429,6 @@ class TestTarget:
         for i in (0, 7):
             others = np.delete(held_out.residuals, i)
             assert model.held_out_.outputs[i] == pytest.approx(np.mean(np.exp(f[i] + others)))
-
-    def test_of_several_targets_is_none(self):
-        model = TabularRegressor(["linear"]).fit(TABLE, np.column_stack([NUMBERS, NUMBERS**2]))
-        assert (model.transform_, model.transforms_) == ("none", {})
-        assert model.predict(NEW).shape == (M, 2)
-        model.evaluate()
-        assert model.predict_interval(NEW).shape == (M, 2, 2)
 
     @pytest.mark.parametrize(
         ("target", "y", "words"),

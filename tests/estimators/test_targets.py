@@ -107,21 +107,10 @@ def test_labels_in_objects(Model):
         assert model.classes_.dtype.kind in (expected.classes_.dtype.kind, "O")
         assert model.classes_.tolist() == expected.classes_.tolist()
         assert_array_equal(model.predict(X), expected.predict(X))
+        assert model.score(X, labels) == expected.score(X, plain)
     for kind, labels in UNCLEAR.items():
         with pytest.raises(ValueError, match=f"y holds objects of the type {kind}, but classes"):
             Model().fit(X, labels)
-
-
-@pytest.mark.slow
-def test_labels_in_objects_are_assessed_and_checked():
-    labels = CLEAR["booleans"]
-    found, expected = (
-        looms.assess(LogisticRegression(), X, y, 2, scoring="accuracy") for y in (labels, UP)
-    )
-    pd.testing.assert_series_equal(found.mean, expected.mean)
-    assert looms.check(FRAME, labels)["task"] == "classification"
-    with pytest.raises(ValueError, match="objects of the type Decimal"):
-        looms.assess(LogisticRegression(), X, UNCLEAR["Decimal"], 2)
 
 
 @pytest.mark.parametrize("gap", [None, pd.NA])
@@ -223,14 +212,6 @@ def test_classes_may_be_whole_numbers_of_64_bits(form):
             KernelClassifier("linear").fit(X, given)
 
 
-@pytest.mark.parametrize("Model", CLASSIFIERS.values(), ids=CLASSIFIERS)
-def test_labels_in_objects_are_scored(Model):
-    """Rows without gaps that are left of a column with some hold True and False as objects."""
-    model, labels = Model().fit(X, UP), pd.Series(UP, dtype=object)
-    for given in (labels, labels.tolist(), labels.to_frame("up")):
-        assert model.score(X, given) == model.score(X, UP)
-
-
 USES = {
     "assess": looms.assess,
     "compare": lambda one, X, y: looms.compare({"one": one, "other": one}, X, y),
@@ -275,9 +256,6 @@ ONE_COLUMN = {
     "score": lambda sample_weight=None, groups=None: (
         KernelClassifier(mu=0.1).fit(X, UP, groups=groups).score(X, UP, sample_weight)
     ),
-    "joined_groups": lambda sample_weight=None, groups=None: (
-        None if groups is None else joined_groups(groups, np.arange(N) // 4)
-    ),
 }
 
 
@@ -288,11 +266,3 @@ def test_one_column_of_groups_or_weights_is_taken(use):
     for name, values in {"groups": place // 2, "sample_weight": place % 3 + 1.0}.items():
         for column in (values.to_frame(), values.to_numpy()[:, None]):
             assert_array_equal(use(**{name: column}), use(**{name: values}))
-
-
-@pytest.mark.parametrize("kind", ["table", "kernel"])
-def test_no_rows_can_be_added(kind):
-    for Model, y in ((REGRESSORS[f"{kind} of numbers"], PRICE), (CLASSIFIERS[kind], UP)):
-        model = Model().fit(FRAME, y)
-        more = model.with_rows(FRAME[:0], y[:0])
-        assert_array_equal(more.predict(FRAME), model.without([]).predict(FRAME))

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss
-from sklearn.model_selection import cross_val_score
 from typer.testing import CliRunner
 
 from looms import KernelClassifier, Search, TabularClassifier, assess, load
@@ -215,15 +214,6 @@ def test_estimators_give_mean_ranks():
     (member,) = model.members_
     expected = member.estimator.predict_proba(X) @ ranks_of(member.estimator.classes_)
     assert_allclose(model.fitted_.outputs(X), expected)
-
-
-def test_scorers_of_scikit_learn_find_the_columns():
-    model = clone(GIVEN)
-    found = cross_val_score(model, X, Y, scoring="neg_log_loss", cv=2)
-    assert (found > -np.log(4)).all()
-    scores = clone(model).fit(X, Y).evaluate(scoring=["neg_log_loss", "accuracy"])
-    own = clone(model).fit(X, Y).evaluate()
-    assert scores["neg_log_loss"] == pytest.approx(-own["log_loss"])
 
 
 @pytest.mark.parametrize(

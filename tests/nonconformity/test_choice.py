@@ -200,16 +200,6 @@ def test_coverage_over_200_draws(epsilon, m):
     assert smallest.mean() < exact - 0.03
 
 
-def test_counts_over_n_would_not_cover():
-    """Why p-values have the sample itself among the others."""
-    rng = np.random.default_rng(0)
-    bag = rng.normal(size=(20_000, 51))
-    counts = conformity_counts(bag[:, :50], bag[:, 50:, None])[:, 0, 0]
-    three_errors = 3 * np.sqrt(0.1 * 0.9 / 20_000)
-    assert np.mean(p_values(counts, 50) <= 0.1) == pytest.approx(5 / 51, abs=three_errors)
-    assert np.mean(counts / 50 <= 0.1) == pytest.approx(6 / 51, abs=three_errors)
-
-
 def test_bounds_are_those_of_the_sources():
     epsilon = np.array([0.0, 0.2])
     vc = epsilon + 5.66 * np.sqrt((np.log(np.e * 50) + np.log(8 * 110 / 0.05)) / 50)

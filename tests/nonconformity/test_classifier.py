@@ -27,8 +27,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from looms import KernelClassifier, NonconformityClassifier
 from looms.nonconformity._bounds import dkw_bound, vc_bound
 from looms.nonconformity._choice import joint_p_values, within_standard_errors
-from looms.nonconformity._pool import EstimatorPool
-from looms.nonconformity._svm_grid import SVMGrid
 
 PAPER = {"within_se": None, "ties": "random"}
 GRID = {"C": [0.1, 10.0, 1000.0], "gamma": [0.03, 0.3, 3.0]}
@@ -311,18 +309,6 @@ def test_random_state_decides_ties():
     assert (choices[0] != choices[2]).any()
 
 
-def test_the_tolerance_is_that_of_the_solver():
-    X, y = data()
-    rough, fine = (
-        NonconformityClassifier(GRID, tol=tol, random_state=0).fit(X, y) for tol in (0.5, 1e-6)
-    )
-    of_rough, of_fine = (np.array(m._pool.outputs(X)) for m in (rough, fine))
-    difference = np.abs(of_rough - of_fine).max()
-    assert difference > 1e-3
-    rough.set_params(tol=1e-5).fit(X, y)
-    assert np.abs(np.array(rough._pool.outputs(X)) - of_fine).max() < difference / 10
-
-
 @pytest.mark.slow
 def test_workers_change_nothing():
     X, y = data()
@@ -384,23 +370,6 @@ def test_bad_pools(pool, error, words):
 def test_bad_options(options, words):
     with pytest.raises(ValueError, match=words):
         NonconformityClassifier(GRID, **options).fit(X, Y)
-
-
-@pytest.mark.parametrize(("pool", "measure"), [(GRID, "margin"), (MIXED, "neighbors")])
-def test_p_values_of_one_model_ask_that_one_only(pool, measure, monkeypatch):
-    model = NonconformityClassifier(pool, measure=measure, random_state=0).fit(X, Y)
-    expected = model.model_p_values(X)
-    asked = []
-    for kind in (SVMGrid, EstimatorPool):
-        outputs = kind.outputs
-        monkeypatch.setattr(
-            kind,
-            "outputs",
-            lambda pool, *a, f=outputs: asked.append(len(pool.members)) or f(pool, *a),
-        )
-    for k in range(0, len(model.pool_), 2):
-        np.testing.assert_array_equal(model.model_p_values(X, k), expected[k])
-    assert set(asked) == {1}
 
 
 VALIDATIONS = pytest.mark.parametrize("validation", ["split", "loo"])
