@@ -105,16 +105,6 @@ def test_a_support_vector_machine_tells_of_each_point():
     assert recorder.values == [point.value for point in model.selection_.history]
 
 
-def test_stopping_in_a_stage_on_a_subsample_still_fits_all_samples(monkeypatch):
-    monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 5)
-    recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
-    model = fitted(recorder, KernelRegressor("ard"))
-    assert len(recorder.ended(ITERATION)) == 1
-    assert [size for size, _ in model.selection_.stages] == [15, 60]
-    assert model.selection_.stop_reason is StopReason.CALLBACK
-    assert model.loo_.n_samples == 60
-
-
 def test_given_values_are_one_task_without_iterations():
     recorder = Recorder()
     model = fitted(recorder, KernelRegressor("rbf", mu=0.1))

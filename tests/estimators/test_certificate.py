@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pairwise import in_turn, pairwise
+from pairwise import in_turn
 from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search
@@ -14,14 +14,9 @@ from looms.blocks import ArrayBlocks
 from looms.fitted._certificate import Certificate
 from looms.fitted._fitted import Fitted
 from looms.folds import GapKFold
-from looms.held_out import HeldOut
 from looms.kernels import RBF
-from looms.kernels._samples import Samples, center_of
-from looms.lssvm.conditioning import rounding_bound
-from looms.lssvm.landmarks import Landmarks, Streamed
-from looms.lssvm.refit import SystemOnLandmarks, WholeSystem
+from looms.lssvm.refit import WholeSystem
 from looms.model_files import load_model, save_model
-from looms.units import Units
 
 N = 60
 RNG = np.random.default_rng(5)
@@ -205,36 +200,3 @@ def test_rounding_of_kernel_values_is_in_the_bound(seed):
     machine = KernelClassifier("matern12", mu=10.0 ** rng.uniform(-9, 0), calibration=None)
     certificate = machine.fit(rows, labels, sample_weight=weight).certify(n_rows=50)
     assert certificate.holds, certificate
-
-
-@pytest.mark.parametrize(
-    ("gamma", "mu", "n_landmarks"), pairwise([1.0, 30.0], [1e-3, 1e-5, 1e-8], [4, 20])
-)
-def test_bounds_of_landmarks_far_from_other_rows(gamma, mu, n_landmarks):
-    """Without the row at a landmark the normal equations are far worse conditioned than with it."""
-    for seed in range(2):
-        X = np.random.default_rng(seed).normal(size=(40, 2))
-        y, Z, zeta = np.sign(X[:, 0]), X[:n_landmarks], np.ones(40)
-        on, blocks = Landmarks(RBF(gamma), Samples(Z, center=center_of(Z))), ArrayBlocks(X)
-        projection = Streamed(blocks, y[:, None], mu, zeta, on, fit_intercept=False)
-        outputs = projection.outputs(Units.rows(40))[0, :, 0]
-        system = SystemOnLandmarks(on, blocks, y, mu, zeta, False)
-        refitted, moved = system.refitted(np.arange(40))
-        bound = rounding_bound(system.condition, HeldOut(y, outputs)) + moved / y.std()
-        assert (np.abs(outputs - refitted) / y.std() <= bound).all()
-
-
-@pytest.mark.parametrize(
-    ("fit_intercept", "mean", "weighs"), pairwise([True, False], [0.0, 10.0], [True, False])
-)
-@pytest.mark.parametrize("mu", [1e-8, 1.0])
-def test_few_features_have_digits_at_any_scale(fit_intercept, mean, weighs, mu):
-    """Columns over six decades, and coefficients of rows that are n times 1 / mu."""
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        rows = mean * rng.normal(size=5) + rng.normal(size=(50, 5)) * 10.0 ** np.arange(-3, 2)
-        machine = KernelRegressor("linear", mu=mu, fit_intercept=fit_intercept)
-        weight = 10.0 ** rng.uniform(-3, 3, 50) if weighs else None
-        machine.fit(rows, rows[:, 3] + rng.normal(size=50), sample_weight=weight)
-        certificate = machine.certify(n_rows=50)
-        assert certificate.holds, certificate

@@ -5,10 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from pairwise import pairwise
-from sklearn.base import clone
-from sklearn.metrics import log_loss
-from stacks import stacked_classifier
 
 from looms import HeldOut, KernelClassifier, OneClassWarning
 from looms.calibration import fit_calibrator
@@ -120,48 +116,6 @@ def test_class_weights_count_in_the_threshold_and_not_in_the_calibration(options
     assert rates[1] < rates[0] - 0.01
     shares = [(m.predict(X) == "yes").mean() for m in (plain, model)]
     assert shares[1] > shares[0]
-
-
-def rare(n, n_classes, seed=0):
-    """Rows of which 9 % are of a class, and 3 % of another, beside one that is frequent."""
-    rng = np.random.default_rng(seed)
-    X, draw = rng.normal(size=(n, 4)), rng.random(n)
-    y = np.where(draw < 0.09, 1, np.where(draw < 0.12, n_classes - 1, 0))
-    X[:, 0] += 1.2 * (y == 1)
-    X[:, 1] += 1.2 * (y == 2)
-    return X, y
-
-
-@pytest.mark.slow
-@quietly
-@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
-@pytest.mark.parametrize(
-    ("machine", "n_classes", "weighted"),
-    pairwise(
-        [
-            KernelClassifier(),
-            stacked_classifier(["linear", KernelClassifier("rbf", mu=0.1)]),
-            KernelClassifier(n_landmarks=50),
-        ],
-        [2, 3],
-        [False, True],
-    ),
-)
-def test_class_weights_leave_probabilities_those_of_the_samples(machine, n_classes, weighted):
-    X, y = rare(300, n_classes)
-    weight = np.where(y == 1, 0.5, 1.0) if weighted else np.ones(len(y))
-    model = clone(machine).set_params(class_weight="balanced").fit(X, y, sample_weight=weight)
-    share = np.bincount(y, weights=weight) / weight.sum()
-    guess = -share @ np.log(share)
-    assert model.evaluate(nested=False)["log_loss"] < guess
-    X_new, y_new = rare(4000, n_classes, seed=1)
-    of_new = np.where(y_new == 1, 0.5, 1.0) if weighted else np.ones(len(y_new))
-    p = model.predict_proba(X_new)
-    assert_allclose(of_new @ p / of_new.sum(), share, rtol=0.3)
-    assert log_loss(y_new, p, sample_weight=of_new) < guess
-    assert_allclose(np.log(p), model.predict_log_proba(X_new), atol=1e-9)
-    plain = clone(machine).fit(X, y, sample_weight=weight)
-    assert np.mean(model.predict(X_new) > 0) > 1.5 * np.mean(plain.predict(X_new) > 0)
 
 
 @quietly

@@ -26,11 +26,8 @@ from looms.diagnostics import case_deletion, row_order
 from looms.diagnostics._problem import BY_BEST, BY_KERNELS
 from looms.estimators._estimator_member import FOLDS
 from looms.fitted._rows import outer_folds
-from looms.folds import GapKFold
 from looms.kernels import RBF
-from looms.lssvm.fit import KernelMember
 from looms.report import summary
-from looms.selection._stack import stacking_weights
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -39,10 +36,6 @@ Y = X[:, 0] + np.sign(X[:, 1]) + 0.3 * RNG.normal(size=N)
 TWO, THREE = np.where(Y > 0, "yes", "no"), np.digitize(Y, [-1.0, 1.0])
 NEW = RNG.normal(size=(7, 2))
 TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
-
-
-def stack(estimator, **options):
-    return stacked_regressor(["linear", estimator], **options)
 
 
 class Counted(LogisticRegression):
@@ -69,31 +62,6 @@ def codes(estimator, rows, y):
     """Outputs of a fitted classifier by hand."""
     p = 2 * estimator.predict_proba(rows) - 1
     return p[:, 1] if len(np.unique(y)) == 2 else p
-
-
-@pytest.mark.slow
-def test_a_stack_weighs_outputs_of_refits_without_folds():
-    groups = np.arange(N) // 2
-    model = stack(TREE).fit(X, Y, groups=groups)
-    outer, outputs = model.choice_units_, np.empty((2, N))
-    for out in outer:
-        rest = np.delete(np.arange(N), out)
-        kernel = KernelRegressor("linear")
-        kernel.fit(X[rest], Y[rest], groups=groups[rest])
-        tree = clone(TREE).fit(X[rest], Y[rest])
-        outputs[:, out] = kernel.predict(X[out]), tree.predict(X[out])
-    weights = stacking_weights(Y, outputs, np.ones(N), labeled=False)
-    assert (weights > 0).all()
-    assert_allclose(model.candidate_weights_, weights, atol=1e-6)
-    whole = weights[0] * KernelRegressor("linear").fit(X, Y, groups=groups).predict(NEW) + weights[
-        1
-    ] * clone(TREE).fit(X, Y).predict(NEW)
-    for rows in (NEW, ArrayBlocks(NEW, size=3)):
-        assert_allclose(model.predict(rows), whole, rtol=1e-6)
-    assert_allclose(pickle.loads(pickle.dumps(model)).predict(NEW), model.predict(NEW))
-    assert model.candidates_[1].params == {}
-    assert isinstance(model.members_[0], KernelMember)
-    assert model.kernel_ is model.members_[0].kernel
 
 
 @pytest.mark.parametrize(
@@ -156,7 +124,7 @@ def test_weights_reach_the_estimator():
 @pytest.mark.parametrize("name", ["removed", "added"])
 @pytest.mark.slow
 def test_intervals_and_updates_are_of_refits(name):
-    model = stack(LinearRegression()).fit(X, Y)
+    model = stacked_regressor(["linear", LinearRegression()]).fit(X, Y)
     kernel, estimator = model.members_
     rows, y = X, Y
     if name == "removed":
@@ -333,15 +301,3 @@ def test_a_rare_class_is_scored_by_the_five_refits_of_the_fit(fits):
     assert fits() == 5 + 1
     model.predict(np.zeros((1000, 2)))
     assert Counted.fits[-1] == -1000  # at once: its predict may not be safe in threads
-
-
-@pytest.mark.parametrize(("splits", "gap"), [(3, 0), (5, 3)])
-def test_folds_with_gaps_are_nested(splits, gap):
-    cv = GapKFold(splits, gap=gap)
-    model = KernelRegressor("linear", cv=cv).fit(X, Y)
-    out = list(model.evaluate()._nested.units)[1]
-    tested = model.evaluate()._nested.units.tested_by[1]
-    rest = np.delete(np.arange(N), out)
-    alone = KernelRegressor("linear", cv=model.units_.among(rest).codes)
-    expected = alone.fit(X[rest], Y[rest]).predict(X[tested])
-    assert_allclose(model.evaluate()._nested.held_out.outputs[tested], expected, rtol=1e-6)

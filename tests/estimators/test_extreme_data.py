@@ -75,12 +75,6 @@ def test_targets_whose_squares_leave_the_range_of_numbers_are_refused(scale):
     check(KernelRegressor(mu=1e-3).fit(X, scale * Y), X)
 
 
-@pytest.mark.parametrize(("kernel", "value"), in_turn(SOME, [0.0, 3.0, -1e9]))
-def test_constant_targets_are_predicted(kernel, value):
-    model = KernelRegressor(kernel).fit(X, np.full(N, value))
-    np.testing.assert_allclose(model.predict(X[:5]), value, rtol=1e-7, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("kernel", "size_and_criterion"),
     in_turn(SOME, list(product([3, 4, 10], DIFFERENTIABLE))),

@@ -76,7 +76,7 @@ def test_what_cannot_give_them_says_so():
         cautions(Pipeline([]))
     with pytest.raises(TypeError, match="KernelRegressor is a class"):
         cautions(KernelRegressor)
-    with pytest.raises(TypeError, match="Ridge.* predict_interval"):
+    with pytest.raises(TypeError, match=r"Ridge.* predict_interval"):
         looms.predict_interval(ridge, X)
     with pytest.raises(TypeError, match="KernelRegressor has no predict_set"):
         looms.predict_set(MACHINE, SCALED)

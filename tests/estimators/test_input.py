@@ -6,15 +6,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse as sp
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from pairwise import in_turn, pairwise
+from pairwise import in_turn
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.fixes import parse_version
 
 from looms import KernelClassifier, KernelRegressor
-from looms.kernels import RBF, Linear, Precomputed
+from looms.kernels import RBF
 
 N = 40
 rng = np.random.default_rng(2)
@@ -66,49 +65,6 @@ class TestTables:
         assert_allclose(outputs(model, new), outputs(plain, X_NEW), rtol=1e-6)
 
 
-KERNELS = ["linear", "ard", "normalized_quadratic", RBF() * Linear() + 1]
-
-
-class TestSparse:
-    X = np.where(np.abs(X) < 0.6, 0.0, X)
-
-    @pytest.mark.parametrize(("kernel", "Estimator"), in_turn(KERNELS, GIVEN))
-    def test_equals_dense(self, Estimator, kernel):
-        dense = Estimator(kernel).fit(self.X, target(Estimator), sample_weight=WEIGHT)
-        sparse = Estimator(kernel).fit(
-            sp.csr_array(self.X), target(Estimator), sample_weight=WEIGHT
-        )
-        expected = outputs(dense, X_NEW)
-        assert_allclose(outputs(sparse, sp.csr_array(X_NEW)), expected, rtol=1e-8)
-        assert_allclose(outputs(sparse, X_NEW), expected, rtol=1e-8)
-        assert_allclose(sparse.loo_.outputs, dense.loo_.outputs, rtol=1e-8)
-
-    @pytest.mark.parametrize("make", [sp.coo_array, sp.csc_array, sp.csr_matrix, sp.lil_array])
-    def test_any_format(self, make):
-        model = KernelRegressor(mu=1e-3).fit(make(self.X), Y)
-        plain = KernelRegressor(mu=1e-3).fit(self.X, Y)
-        assert_allclose(model.predict(make(X_NEW)), plain.predict(X_NEW), rtol=1e-8)
-
-
-class TestKernelMatrix:
-    K = rbf_kernel(X, gamma=0.4)
-    K_NEW = rbf_kernel(X_NEW, X, gamma=0.4)
-    RBF = RBF(gamma=0.4, gamma_bounds="fixed")
-
-    @pytest.mark.parametrize(
-        ("Estimator", "kernel", "weight"),
-        pairwise(ESTIMATORS, ["precomputed", Precomputed()], [None, WEIGHT]),
-    )
-    def test_precomputed_equals_computed(self, Estimator, kernel, weight):
-        given = Estimator(kernel).fit(self.K, target(Estimator), sample_weight=weight)
-        computed = Estimator(self.RBF).fit(X, target(Estimator), sample_weight=weight)
-        assert given.mu_ == pytest.approx(computed.mu_, rel=1e-6)
-        assert_allclose(outputs(given, self.K_NEW), outputs(computed, X_NEW), rtol=1e-6)
-        assert_allclose(given.loo_.outputs, computed.loo_.outputs, rtol=1e-6)
-        one = given.predict(sp.csr_array(self.K_NEW[:1]))
-        assert_array_equal(one, given.predict(self.K_NEW)[:1])
-
-
 class TestFunction:
     @each_estimator
     def test_equals_the_kernel_it_computes(self, Estimator):
@@ -143,10 +99,7 @@ def read_only(array):
 
 FORMS = {
     "Fortran": np.asfortranarray,
-    "float32": lambda a: a.astype(np.float32),
-    "integer": lambda a: (10 * a).astype(int),
     "boolean": lambda a: a > 0,
-    "list": lambda a: a.tolist(),
     "strided": lambda a: np.repeat(a, 2, axis=0)[::2],
     "read-only": read_only,
     "object": lambda a: a.astype(object),

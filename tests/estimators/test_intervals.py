@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
 from looms import KernelClassifier, KernelRegressor, Search
@@ -42,12 +41,6 @@ WEIGHTS = {
 MU = 0.05
 METHODS = ("plus", "minmax", "scaled")
 UNITS = np.array([1.0, 1e6, 1e-4])
-
-
-def all_outputs(model, X_new):
-    """(m, n_seen) or (m, n_seen, t) outputs of the leave-one-out models."""
-    F = model.left_out().at(X_new, Units.rows(np.count_nonzero(model.fit_weight_)))
-    return F if model.loo_.y.ndim == 2 else F[:, :, 0]
 
 
 def refitted_outputs(model, K, K_new, y):
@@ -115,20 +108,6 @@ class TestModels:
             assert_close(given.predict_interval(Kind(k(X_NEW, X)), 0.8, method), theirs)
             assert_close(sparse.predict_interval(Kind(X_NEW), 0.8, method), theirs)
 
-    def test_scikit_learns_kernel_ridge(self):
-        """Without intercept the refits are KernelRidge's, alpha = n mu at the full n."""
-        model = KernelRegressor(RBF(0.3), mu=MU, fit_intercept=False).fit(X, NOISY)
-        theirs = np.empty((M, N))
-        for i in range(N):
-            rest = np.arange(N) != i
-            ridge = KernelRidge(alpha=N * MU, kernel="rbf", gamma=0.3)
-            theirs[:, i] = ridge.fit(X[rest], NOISY[rest]).predict(X_NEW)
-        assert_close(all_outputs(model, X_NEW), theirs)
-        r = model.loo_.residuals
-        assert_close(evaluated(model).predict_interval(X_NEW, 0.9), jackknife_plus(r, theirs, 0.9))
-        ours = evaluated(model).predict_interval(X_NEW, 0.9, "minmax")
-        assert_close(ours, jackknife_minmax(r, theirs, 0.9))
-
     def test_fit_weight(self):
         weight = WEIGHTS["zeros"]
         model = KernelClassifier(mu=1e-3, class_weight={"yes": 3}).fit(
@@ -153,14 +132,6 @@ class TestModels:
 
 
 class TestIntervals:
-    @pytest.mark.parametrize("method", METHODS)
-    def test_each_target_has_its_own(self, method):
-        model = KernelRegressor(RBF(0.3), mu=1e-3)
-        both = evaluated(model.fit(X, TARGETS["two"])).predict_interval(X_NEW, 0.8, method)
-        for ends, y in zip(both.swapaxes(0, 1), TARGETS["two"].T, strict=True):
-            alone = evaluated(model.fit(X, y)).predict_interval(X_NEW, 0.8, method)
-            assert_allclose(ends, alone, rtol=1e-9)
-
     @pytest.mark.parametrize(("N", "groups"), [(12, None), (N, np.arange(N) // 3)])
     @pytest.mark.slow
     def test_scaled_is_the_jackknife_plus_on_local_scales(self, N, groups):

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
+from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -18,7 +18,6 @@ X = RNG.normal(size=(24, 4))[GROUPS] + 0.1 * RNG.normal(size=(96, 4))
 Y = np.arange(24)[GROUPS] % 2  # nothing to learn, but for who it is
 WEIGHT = RNG.uniform(0.1, 1, 96)
 FOLDS = GroupKFold(4)
-MIXED = KFold(4, shuffle=True, random_state=0)
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -57,23 +56,6 @@ def test_a_pipeline_passes_groups_and_weights():
     together = pipeline(groups=True, sample_weight=False).fit(X, Y, groups=GROUPS)[-1]
     assert apart.evaluate()["accuracy"] > 0.9
     assert together.evaluate()["accuracy"] < 0.6
-
-
-@pytest.mark.slow
-def test_a_search_passes_groups_to_folds_and_machines():
-    grid = {"kernelclassifier__kernel": ["linear", "rbf"]}
-    search = GridSearchCV(
-        pipeline(groups=True, sample_weight=False), grid, cv=FOLDS, scoring=accuracy()
-    )
-    search.fit(X, Y, groups=GROUPS)
-    machine = search.best_estimator_[-1]
-    assert_array_equal(machine.units_.clusters, GROUPS)
-    assert search.best_score_ < 0.6
-    blind = GridSearchCV(
-        pipeline(groups=False, sample_weight=False), grid, cv=MIXED, scoring=accuracy()
-    )
-    blind.fit(X, Y)
-    assert blind.best_score_ > 0.9
 
 
 @pytest.mark.slow

@@ -57,15 +57,6 @@ def test_a_candidate_is_tuned_without_a_model(loss, mu):
 
 
 class TestWhatIsChosen:
-    @pytest.mark.parametrize("fit_intercept", [True, False])
-    def test_regressor_is_the_machine_with_its_hyper_parameters(self, fit_intercept):
-        model = KernelRegressor("ard", fit_intercept=fit_intercept)
-        model.fit(X, Y, sample_weight=WEIGHT)
-        given = KernelRegressor(model.kernel_, mu=model.mu_, fit_intercept=fit_intercept)
-        given.fit(X, Y, sample_weight=WEIGHT)
-        assert_allclose(model.predict(X_NEW), given.predict(X_NEW), rtol=1e-6)
-        assert_allclose(model.loo_.outputs, given.loo_.outputs, rtol=1e-6)
-
     @pytest.mark.parametrize(
         ("criterion", "groups"), in_turn(DIFFERENTIABLE, [None, np.arange(N) // 2])
     )
@@ -271,20 +262,9 @@ class TestScales:
     @pytest.mark.parametrize("kernel", ["ranked_rbf", "normalized_rbf"])
     def test_distances_within_other_kernels(self, kernel):
         """They are as much the worse for a large column as a plain kernel; "ard" is not."""
-        X = np.random.default_rng(0).normal(size=(60, 2))
-        y = np.sin(2 * X[:, 0])
-
-        def error(kernel, X):
-            with warnings.catch_warnings(action="ignore"):
-                model = KernelRegressor(kernel).fit(X, y)
-            return model.evaluate(nested=False)["rmse"]
-
-        large = X * [1.0, 1000.0]
-        assert error(kernel, large) > 3 * error(kernel, X)
-        assert error("ard", large) < 1.1 * error("ard", X)
-        assert len(self.warned(KernelRegressor(kernel), large, y)) == 1
-        for careless in ("linear", "ard", Weighted(RBF(), np.ones(2))):
-            assert not self.warned(KernelRegressor(careless), large, y)
+        assert len(self.warned(KernelRegressor(kernel), self.X, self.y)) == 1
+        for careless in ("linear", "ard", Weighted(RBF(), np.array([1, 1, 0, 1]))):
+            assert not self.warned(KernelRegressor(careless), self.X, self.y)
 
     def test_pixels_that_are_seldom_dark_are_no_other_scale(self):
         pixels = np.clip(self.rng.normal(size=(45, 6)) - [0, 0, 0, 0, 0, 1.8], 0, 2)

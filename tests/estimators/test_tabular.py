@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -37,7 +35,6 @@ from looms import (
 )
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.estimators._selection import cost_on
-from looms.fitted import _without_units
 from looms.folds import GapKFold
 from looms.selection._target_transforms import best_transform
 from looms.tables import TablePreprocessor
@@ -348,22 +345,6 @@ class TestIntervals:
         assert (found[:, 0] <= plus[:, 0]).all()
         assert (found[:, 1] >= plus[:, 1]).all()
         assert (np.diff(found) > np.diff(plus)).any()
-
-    @pytest.mark.slow
-    def test_memory_does_not_grow_with_new_rows(self, monkeypatch):
-        rng = np.random.default_rng(0)
-        X, new = rng.normal(size=(300, 2)), rng.normal(size=(30_000, 2))
-        model = TabularRegressor([Ridge()], target="none").fit(X, X[:, 0] + rng.normal(size=300))
-        model.evaluate(nested=False)
-        tracemalloc.start()
-        try:
-            ends = model.predict_interval(new)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-        assert peak < 8 * len(X) * len(new)  # a number for each row of the fit and new one
-        monkeypatch.setattr(_without_units, "_NUMBERS", len(X) * len(new))
-        assert_array_equal(model.predict_interval(new), ends)
 
     def test_scaled_says_that_it_takes_the_models_of_the_fit(self):
         model = evaluated(TabularRegressor(["linear"]).fit(TABLE, NUMBERS), nested=True)

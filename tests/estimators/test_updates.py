@@ -10,13 +10,12 @@ import scipy.sparse as sp
 from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn
-from sklearn.base import clone
-from stacks import stacked_classifier, stacked_regressor
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.fitted._fitted import Fitted
-from looms.kernels import RBF, Polynomial
+from looms.kernels import RBF
 from looms.lssvm.updates import Bordered
 from looms.model_files import load_model, save_model
 
@@ -163,53 +162,6 @@ def test_a_precomputed_kernel_loses_rows_and_columns_but_gains_none():
         whole.with_rows(K[:2], Y[:2])
 
 
-#: Machines of several members, or on landmarks, none of which moves.
-TWO = [RBF(0.5, "fixed"), Polynomial(c=1.0)]
-SUMS = {
-    "landmarks": KernelRegressor(TWO[0], n_landmarks=20),
-    "stack": stacked_regressor(TWO),
-    "stack on landmarks": stacked_regressor(
-        [KernelRegressor(kernel, n_landmarks=20) for kernel in TWO]
-    ),
-}
-
-
-def refitted(whole, rows, new):
-    """Outputs of ``new`` by the members fitted to some rows with w, Z and n μ / ζ_i as in all."""
-    train = np.flatnonzero(whole.fit_weight_)
-    y, zeta, f = whole.loo_.y[rows], whole.fit_weight_[rows], 0.0
-    for one in whole.members_:
-        Z = X[rows] if one.landmarks is None else one.landmarks
-        phi, phi_new = (np.c_[one.kernel(S, Z), np.ones(len(S))] for S in (X[rows], new))
-        A = phi.T * zeta @ phi
-        A[:-1, :-1] += len(train) * one.mu * one.kernel(Z)
-        f = f + one.weight * phi_new @ np.linalg.lstsq(A, phi.T * zeta @ y, rcond=None)[0]
-    return f
-
-
-@pytest.mark.parametrize(("name", "weight"), in_turn(SUMS, [WEIGHT, None]))
-@pytest.mark.slow
-def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_path):
-    whole = clone(SUMS[name]).fit(X, Y, sample_weight=weight)
-    assert len(whole.members_) == (1 if name == "landmarks" else 2)
-    rest = np.delete(np.arange(N), ROWS)
-    ours = whole.without(ROWS)
-    train, new = rest[ours.fit_weight_ > 0], X[:9] + 0.3
-    assert_allclose(ours.predict(new), refitted(whole, train, new), rtol=1e-5, atol=1e-6)
-    for place in (0, 11):
-        others = np.delete(train, place)
-        f = refitted(whole, others, X[train[place]][None])
-        assert_allclose(ours.loo_.outputs[ours.fit_weight_ > 0][place], f, rtol=1e-5, atol=1e-6)
-    assert ours.certificate_.relative < 1e-6
-    again = ours.with_rows(X[ROWS], Y[ROWS], None if weight is None else weight[ROWS])
-    assert_allclose(again.predict(new), whole.predict(new), rtol=1e-6)
-    order = np.argsort(np.append(rest, ROWS))
-    assert_allclose(again.loo_.outputs[order], whole.loo_.outputs, rtol=1e-6, atol=1e-8)
-    save_model(tmp_path / "m.skops", ours, {})
-    for one in (load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(ours))):
-        assert_allclose(evaluated(one).predict_interval(new), evaluated(ours).predict_interval(new))
-
-
 def test_rows_in_blocks_are_not_in_a_pickle_to_be_removed():
     whole = KernelRegressor(n_landmarks=20).fit(ArrayBlocks(X), Y)
     saved = pickle.loads(pickle.dumps(whole))
@@ -267,11 +219,9 @@ def test_outputs_that_differ_from_a_refit_are_an_error(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", ["with rows", "twice"])
-def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, tmp_path):
-    whole = KernelRegressor("rbf").fit(X, Y)
-    ours = whole.with_rows(X[:1], Y[:1]) if change == "with rows" else whole.without(ROWS)
-    ours = ours.without([0]) if change == "twice" else ours
+def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(tmp_path):
+    whole = KernelRegressor("ard").fit(X, Y)
+    ours = whole.with_rows(X[:1], Y[:1]).without(ROWS)
     save_model(tmp_path / "m.skops", ours, {})
     own = ours.evaluate(nested=False)
     assert whole.evaluate()["rmse"] > own["rmse"]  # those of the choice
@@ -284,9 +234,8 @@ def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("combine", ["stack", "best"])
-def test_a_row_that_leaves_and_comes_back_changes_nothing(combine, tmp_path):
-    whole = stacked_classifier(["linear", "rbf"], combine=combine).fit(X, LABELS)
+def test_a_row_that_leaves_and_comes_back_changes_nothing(tmp_path):
+    whole = stacked_classifier(["linear", RBF(0.5, "fixed")]).fit(X, LABELS)
     probabilities = whole.predict_proba(X)
     assert_allclose(whole.without([]).predict_proba(X), probabilities, atol=1e-9)
     ours = whole.without([N - 1])

@@ -25,6 +25,11 @@ MODELS = {
     "kernel": (KernelRegressor(mu=0.01), Y),
     "two targets": (KernelRegressor(mu=0.01), np.column_stack([Y, Y**2])),
     "classes": (KernelClassifier(mu=0.01), LABELS),
+    "landmarks": (KernelRegressor("linear", n_landmarks=20), Y),
+    "stack on landmarks": (
+        TabularRegressor([KernelRegressor(k, n_landmarks=20) for k in ("linear", "rbf")]),
+        np.sin(3 * Y),
+    ),
     "table of numbers": (TabularRegressor(["rbf"]), Y),
     "table of two targets": (TabularRegressor(["rbf"]), np.column_stack([Y, -Y])),
     "transformed": (TabularRegressor(["rbf"]), np.exp(Y)),
@@ -41,9 +46,10 @@ def fitted():
 @pytest.mark.parametrize("name", MODELS)
 def test_parts_of_a_model_with_more_or_fewer_rows_agree(name, fitted, tmp_path):
     model, y = fitted[name], MODELS[name][1]
-    more = model.with_rows(NEW, y[:5], certify=False)
-    less = more.without(np.arange(60, 65), certify=False)
+    more = model.with_rows(NEW, y[:5])
+    less = more.without(np.arange(60, 65))
     for other, expected in ((more, np.concatenate([y, y[:5]])), (less, y)):
+        assert other.certificate_.holds
         values = other.fitted_.rows.y
         if expected.dtype.kind == "f":
             assert_allclose(values, expected)

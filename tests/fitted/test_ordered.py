@@ -197,18 +197,6 @@ def test_outputs_at_a_cut_up_to_rounding_count_for_both_sides():
     assert_array_equal(shares[:, outcome.in_order], expected)
 
 
-def test_rows_leave_and_join_as_in_a_fit():
-    model = clone(GIVEN).fit(X, Y)
-    others = model.without([3, 8, 11])
-    rest = np.delete(np.arange(70), [3, 8, 11])
-    again = clone(others).fit(X[rest], Y[rest])
-    assert_allclose(others.loo_.outputs, again.loo_.outputs, atol=1e-8)
-    assert_allclose(others.threshold_, again.threshold_, atol=1e-8)
-    assert_allclose(others.predict_proba(X), again.predict_proba(X), atol=1e-4)
-    back = others.with_rows(X[[3, 8, 11]], Y[[3, 8, 11]])
-    assert_allclose(np.sort(back.loo_.outputs), np.sort(model.loo_.outputs), atol=1e-8)
-
-
 def test_estimators_give_mean_ranks():
     model = TabularClassifier([LogisticRegression()]).fit(X, Y)
     (member,) = model.members_
