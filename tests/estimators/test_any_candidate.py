@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from pairwise import pairwise
+from pairwise import in_turn
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.compose import (
@@ -19,7 +19,7 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.feature_selection import RFE, RFECV
-from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -116,14 +116,23 @@ def values_of(estimator, rows):
     return estimator.decision_function(rows)
 
 
+#: In turn: each estimator with weights and without.
+WAYS = [
+    ("alone", "weights"),
+    ("alone", "nothing"),
+    ("pipeline", "weights"),
+    ("pipeline", "groups"),
+    ("search", "weights"),
+    ("search", "groups"),
+]
+
+
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own: of convergence, of what is deprecated
 @pytest.mark.parametrize(
     ("of", "form", "given"),
     [
-        pytest.param(*case, marks=[pytest.mark.slow] * (case[0][1] in SLOW or case[1] == "search"))
-        for case in pairwise(
-            _AXES, ["alone", "pipeline", "search"], ["nothing", "weights", "groups"]
-        )
+        pytest.param(of, *way, marks=[pytest.mark.slow] * (of[1] in SLOW or way[0] == "search"))
+        for of, way in in_turn(_AXES, WAYS, each=2)
     ],
     ids=lambda value: value if isinstance(value, str) else value[1],
 )
@@ -254,6 +263,33 @@ def test_every_fit_of_what_is_tuned_by_groups_gets_those_of_its_rows(
     for out in member.units:
         rest = np.delete(np.arange(N), out)
         assert_allclose(model.held_out_.outputs[out], values_of(by_hand(rest), X[out]))
+
+
+@pytest.mark.filterwarnings("ignore")  # scikit-learn's own: of defaults that will change
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "candidate", "prefix"),
+    [
+        (
+            "regressor",
+            make_pipeline(StandardScaler(), LassoCV(alphas=9, cv=GroupKFold(3))),
+            "lassocv__",
+        ),
+        ("classifier", LogisticRegressionCV(Cs=3, cv=GroupKFold(3), scoring="neg_log_loss"), ""),
+    ],
+    ids=["pipeline", "logistic"],
+)
+def test_weights_reach_what_gets_groups_by_routing(kind, candidate, prefix):
+    """As by their names, in fits to the same splits by groups."""
+    model, y = model_of(kind, [candidate])
+    model.fit(X, y, groups=GROUPS, sample_weight=WEIGHT)
+    (member,) = model.members_
+    for one, rows in ((member, np.arange(N)), *zip(member.without, member.units, strict=True)):
+        rest = rows if one is member else np.delete(np.arange(N), rows)
+        splits = list(GroupKFold(3).split(X[rest], y[rest], GROUPS[rest]))
+        by_hand = clone(candidate).set_params(**{f"{prefix}cv": splits})
+        by_hand.fit(X[rest], y[rest], **{f"{prefix}sample_weight": WEIGHT[rest]})
+        assert_allclose(one.values(NEW)[:, 0], values_of(by_hand, NEW))
 
 
 @pytest.mark.slow

@@ -212,6 +212,8 @@ class TestKernels:
     def test_a_matrix_that_is_no_kernel_matrix(self, Estimator):
         with pytest.raises(ValueError, match=r"square matrix, got shape \(40, 39\)"):
             Estimator("precomputed").fit(K[:, :-1], target(Estimator))
+        with pytest.raises(ValueError, match="without landmarks"):
+            Estimator("precomputed", n_landmarks=9).fit(K, target(Estimator))
         with pytest.raises(ValueError, match="symmetric"):
             Estimator("precomputed").fit(K + np.triu(np.ones((N, N))), target(Estimator))
         model = Estimator("precomputed").fit(K, target(Estimator))

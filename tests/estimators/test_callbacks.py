@@ -179,3 +179,22 @@ def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
     assert {n for n, _ in counter.evaluations} == {15, 60}
     last = [value for n, value in counter.evaluations if n == 60]
     assert min(last) == pytest.approx(model.selection_.value)
+
+
+@pytest.mark.slow
+def test_machines_tuned_in_folds_are_counted():
+    class Listener(Recorder):
+        def on_outer_fold(self, estimator, done, total):
+            self.calls.append((estimator, done, total))
+
+    recorder = Listener()
+    machine = fitted(recorder, stacked_regressor(["linear", "normalized_linear"]))
+    heard = [call for call in recorder.calls if call[0] is machine]
+    assert heard == [(machine, k + 1, 10) for k in range(10)]
+
+
+def test_a_fit_that_fails_ends_too():
+    recorder = Recorder()
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        fitted(recorder, KernelRegressor(lambda A, B: -(A @ B.T)))
+    assert recorder.calls[-1] == "teardown"

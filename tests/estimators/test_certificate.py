@@ -2,12 +2,14 @@
 
 import copy
 import pickle
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from pairwise import in_turn
-from stacks import stacked_classifier
+from sklearn.tree import DecisionTreeRegressor
+from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
@@ -200,3 +202,28 @@ def test_rounding_of_kernel_values_is_in_the_bound(seed):
     machine = KernelClassifier("matern12", mu=10.0 ** rng.uniform(-9, 0), calibration=None)
     certificate = machine.fit(rows, labels, sample_weight=weight).certify(n_rows=50)
     assert certificate.holds, certificate
+
+
+def largest_array(call):
+    """Peak of the memory that a call takes, in bytes."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_no_member_of_few_features_or_landmarks_takes_a_matrix_of_all_rows():
+    """Features, landmarks, and trees, which have no closed form."""
+    n = 3000
+    rows = RNG.normal(size=(n, 4))
+    y = rows[:, 0] + np.sin(3 * rows[:, 1]) + (rows[:, 2] > 0) + 0.3 * RNG.normal(size=n)
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    given = KernelRegressor("linear", mu=1e-3), KernelRegressor(RBF(0.3), mu=1e-3, n_landmarks=20)
+    stack = stacked_regressor([*given, tree], combine="stack").fit(rows, y)
+    assert (stack.candidate_weights_ > 0).all()
+    certificates = []
+    assert largest_array(lambda: certificates.append(stack.certify())) < 8 * n * n / 20
+    assert certificates[0].holds

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.model_selection import LeaveOneGroupOut
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -99,6 +99,26 @@ def test_models_without_a_fold_do_not_know_it(n_groups, cv):
             alone = clone(TREE).fit(X[rest], Y[rest])
             assert_allclose(one.values(NEW)[:, 0], alone.predict(NEW), err_msg=str(k))
         assert trees or model.candidate_weights_[1] == 0
+
+
+def test_classes_keep_their_shares_in_folds():
+    y, groups = np.repeat([0, 1], N // 2), np.repeat(np.arange(10), N // 10)
+    rows = np.random.default_rng(0).normal(size=(N, 2)) + y[:, None]
+    seen = []
+
+    class Noted(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((y, sample_weight))
+            return super().fit(X, y, sample_weight)
+
+    options = {"cv": GroupKFold(5), "combine": "best"}
+    model = stacked_classifier([LogisticRegression(), Noted()], **options)
+    model.fit(rows, y, groups=groups)
+    assert len(seen) == 6
+    for labels, weight in seen:
+        share = labels.mean() if weight is None else (weight @ labels) / weight.sum()
+        assert share == pytest.approx(0.5)
+        assert weight is None or weight.mean() == pytest.approx(1.0)
 
 
 def test_decision_values_and_classes_that_some_rows_lack():
@@ -191,11 +211,11 @@ def test_influence_is_on_the_kernels_or_on_the_best_of_them_without_weight(y, co
 )
 @pytest.mark.slow
 def test_an_updated_stack_is_refitted_in_five_folds_and_tells_all(change, groups, fits):
-    steps = np.where(X[:, 0] + 2 * np.sin(3 * X[:, 1]) > 0, "yes", "no")
-    model = stacked_classifier(["rbf", Counted()]).fit(X, steps, groups=groups)
+    model = stacked_classifier([RBF(1.0, gamma_bounds="fixed"), Counted()])
+    model.fit(X, TWO, groups=groups)
     assert (model.candidate_weights_ > 0).all()
     Counted.fits.clear()
-    model = model.without([0, 1]) if change == "removed" else model.with_rows(NEW, steps[:7])
+    model = model.without([0, 1]) if change == "removed" else model.with_rows(NEW, TWO[:7])
     assert fits() == FOLDS + 1
     scores, told = model.evaluate(nested=False), summary(model)
     assert {"accuracy", "roc_auc"} <= set(scores)

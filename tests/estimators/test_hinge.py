@@ -252,22 +252,6 @@ class TestModel:
         assert_allclose(model.intercept_, -svc.intercept_, atol=1e-3)
         assert_array_equal(np.flatnonzero(model.dual_coef_.any(axis=1)), member.support)
 
-    @pytest.mark.parametrize("y", CLASSES)
-    def test_rows_of_weight_zero_take_no_part(self, y):
-        y, weight = CLASSES[y], WEIGHT.copy()
-        weight[::5] = 0.0
-        seen = weight > 0
-        for groups in (None, GROUPS):
-            own = None if groups is None else groups[seen]
-            model = hinge(HELD, mu=MU).fit(X, y, weight, groups)
-            less = clone(model).fit(X[seen], y[seen], weight[seen], own)
-            assert_allclose(model.held_out_.outputs[seen], less.held_out_.outputs)
-            assert_allclose(model.held_out_.outputs[~seen], less._outputs(X[~seen]))
-            assert_array_equal(
-                model.members_[0].support, np.flatnonzero(seen)[less.members_[0].support]
-            )
-            assert_allclose(model.predict_proba(X), less.predict_proba(X))
-
     @pytest.mark.slow
     def test_precomputed_and_sparse(self):
         K, model = RBF(GAMMA), tuned(weight=WEIGHT, groups=GROUPS)

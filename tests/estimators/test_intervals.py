@@ -132,6 +132,13 @@ class TestModels:
 
 
 class TestIntervals:
+    def test_each_target_has_its_own_scales(self):
+        model = KernelRegressor(RBF(0.3), mu=1e-3)
+        both = evaluated(model.fit(X, TARGETS["two"])).predict_interval(X_NEW, 0.8, "scaled")
+        for ends, y in zip(both.swapaxes(0, 1), TARGETS["two"].T, strict=True):
+            alone = evaluated(model.fit(X, y)).predict_interval(X_NEW, 0.8, "scaled")
+            assert_allclose(ends, alone, rtol=1e-9)
+
     @pytest.mark.parametrize(("N", "groups"), [(12, None), (N, np.arange(N) // 3)])
     @pytest.mark.slow
     def test_scaled_is_the_jackknife_plus_on_local_scales(self, N, groups):

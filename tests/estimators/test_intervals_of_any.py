@@ -1,6 +1,7 @@
 """Prediction intervals of any regressor: against refits by hand, and what they refuse."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -14,13 +15,13 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from looms import Intervals
+from looms import Intervals, KernelRegressor
 from looms.conformal import jackknife_minmax, jackknife_plus
 
 N, M = 40, 6
@@ -145,6 +146,22 @@ def test_data_frames_with_text_and_gaps():
     assert_array_equal(again.predict_interval(frame)[:, 0], lower)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=GroupKFold(3)),
+        make_pipeline(StandardScaler(), KernelRegressor("linear")),
+    ],
+    ids=["search", "looms"],
+)
+def test_groups_are_passed_on_to_what_tunes_by_them(estimator):
+    model = Intervals(estimator).fit(X, ONE, groups=GROUPS)
+    name = "kernelregressor__groups" if hasattr(estimator, "steps") else "groups"
+    for (train, _), one in zip(splits_of(model), model.estimators_, strict=True):
+        theirs = clone(estimator).fit(X[train], ONE[train], **{name: GROUPS[train]})
+        assert_allclose(one.predict(X_NEW), theirs.predict(X_NEW), rtol=1e-10)
+
+
 @pytest.mark.parametrize("estimator", [Ridge(0.7), Ridge(0.7, solver="lsqr", tol=1e-12)])
 def test_sparse_rows(estimator):
     sparse = Intervals(estimator).fit(sp.csr_array(X), ONE)
@@ -197,6 +214,28 @@ def test_a_ridge_that_is_not_solved_exactly_is_refitted(options, rows, exact):
 def test_refusals(model, y, says):
     with pytest.raises(ValueError, match=says):
         model.fit(X, y).predict_interval(X_NEW, 0.99)
+
+
+def test_an_estimator_that_changes_its_rows():
+    expected = Intervals(LinearRegression(), cv=4).fit(X, ONE).predict_interval(X_NEW)
+    model = Intervals(LinearRegression(copy_X=False), cv=4).fit(X.copy(), ONE)
+    assert_allclose(model.predict_interval(X_NEW), expected, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_new_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(300, 2)), rng.normal(size=(30_000, 2))
+    model = Intervals(LinearRegression()).fit(X, X[:, 0] + rng.normal(size=300))
+    tracemalloc.start()
+    try:
+        ends = model.predict_interval(new)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * len(X) * len(new)  # a number for each row of the fit and new one
+    monkeypatch.setattr("looms.fitted._without_units._NUMBERS", len(X) * len(new))
+    assert_array_equal(model.predict_interval(new), ends)
 
 
 @pytest.mark.slow

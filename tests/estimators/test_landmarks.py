@@ -11,6 +11,8 @@ from looms import KernelClassifier, KernelRegressor
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import case_deletion
 from looms.estimators import _one_kernel
+from looms.fitted._rows import outer_folds
+from looms.folds import group_numbers
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
 
@@ -87,6 +89,31 @@ def test_scores_are_those_of_the_whole_kernel_matrix_on_as_many_landmarks(groupe
     ours, theirs = model.evaluate(nested=False), whole.evaluate()
     assert ours == pytest.approx(theirs, rel=1e-4)
     assert ours.standard_errors == pytest.approx(theirs.standard_errors, rel=1e-4)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.slow
+def test_scores_of_rows_in_blocks_are_of_ten_folds(grouped):
+    rows, y, weight = X[:90], CLASSES[:90], RNG.uniform(0.5, 2.0, 90)
+    groups = np.arange(90) // 3 if grouped else None
+    model = classifier(n_landmarks=90).fit(ArrayBlocks(rows, 64), y, weight, groups=groups)
+    labels = (y == "yes").astype(int)
+    folds = outer_folds(None, labels, group_numbers(groups, 90), True, 0).own
+    right = total = wrong = 0.0
+    for k in range(10):
+        out, rest = folds == k, folds != k
+        mu = model.mu_ * weight.sum() / weight[rest].sum()
+        one = KernelClassifier(model.kernel_, mu=mu).fit(rows[rest], y[rest], weight[rest])
+        above, f = labels[out] == 1, one.decision_function(rows[out])
+        w = np.outer(weight[out][above], weight[out][~above])
+        right += (w * (f[above][:, None] > f[~above])).sum()
+        total += w.sum()
+        taken = f + one.threshold_ > model.threshold_
+        wrong += weight[out][taken != above].sum()
+    scores = model.evaluate(nested=False)
+    assert scores["accuracy"] == pytest.approx(1 - wrong / weight.sum(), abs=1e-3)
+    assert scores["roc_auc"] == pytest.approx(right / total, abs=1e-3)
+    assert 0.0 < scores.standard_errors["roc_auc"] < 0.1
 
 
 @pytest.mark.slow

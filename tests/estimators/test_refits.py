@@ -36,7 +36,7 @@ OPTIONS = {
     "landmarks, grid": {"n_landmarks": 12, "method": "grid", "groups": np.arange(N) // 9},
     "grid, repeated folds": {"method": "grid", "cv": "2x4"},
     "grid, two folds": {"method": "grid", "cv": 2, "kernels": ["linear", "rbf"]},
-    "hinge": {"loss": "hinge", "method": "pattern", "groups": GROUPS},
+    "hinge": {"loss": "hinge", "method": "pattern", "groups": GROUPS, "kernels": ["linear"]},
     "full kernel": {"cv": 4, "groups": GROUPS},
     "grid, stack": {"method": "grid", **STACK},
     "grid, landmarks, stack": {"method": "grid", "n_landmarks": 12, **STACK},

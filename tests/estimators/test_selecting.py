@@ -20,6 +20,7 @@ from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators._one_kernel import candidate_of
 from looms.kernels import RBF, Linear, Polynomial, Weighted
 from looms.optimize._search import StopReason
+from looms.report import cautions
 from looms.selection._problem import Problem
 from looms.units import Units
 
@@ -269,3 +270,8 @@ class TestScales:
     def test_pixels_that_are_seldom_dark_are_no_other_scale(self):
         pixels = np.clip(self.rng.normal(size=(45, 6)) - [0, 0, 0, 0, 0, 1.8], 0, 2)
         assert not self.warned(KernelRegressor(), pixels, self.y)
+
+    def test_the_report_says_so_too(self):
+        with warnings.catch_warnings(action="ignore"):
+            found = [each["title"] for each in cautions(KernelRegressor().fit(self.X, self.y))]
+        assert "Columns of other scales" in found

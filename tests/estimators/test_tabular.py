@@ -182,6 +182,25 @@ class TestFit:
         told = cost_on(stacked_classifier(), X)[0] / speed
         assert 0.5 < told / took[n_rows] < 2.0
 
+    @pytest.mark.parametrize(
+        ("model", "landmarks"),
+        [
+            (KernelClassifier(mu=0.1), True),
+            (KernelClassifier(loss="hinge", mu=1.0), False),
+            (KernelClassifier("precomputed", mu=0.1), False),
+            (TabularClassifier(FEW), True),
+        ],
+        ids=["kernel", "hinge", "matrix", "table"],
+    )
+    @pytest.mark.filterwarnings("ignore::looms.OneClassWarning", "ignore::looms.BoundWarning")
+    def test_the_advice_is_what_the_model_can_do(self, monkeypatch, model, landmarks):
+        monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
+        monkeypatch.setattr("looms.estimators._warnings._MOST_SECONDS", 0.0)
+        weight = np.arange(N) % 3 > 0
+        with pytest.warns(UserWarning, match=f"{weight.sum()} rows will take") as caught:
+            model.fit(np.eye(N), LABELS, sample_weight=weight)
+        assert any("landmarks" in str(each.message) for each in caught) == landmarks
+
     def test_its_time_counts_the_fits_in_folds_and_those_of_transforms(self, monkeypatch):
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
         monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1.0)
@@ -221,6 +240,18 @@ class TestFit:
         rows = TABLE if "preprocess" not in parameters else np.eye(N)
         with pytest.raises(ValueError, match=words):
             TabularClassifier(**({"candidates": FEW} | parameters)).fit(rows, LABELS)
+
+    def test_what_there_is_nothing_to_learn_from(self, classifier):
+        for use in (
+            lambda: clone(classifier).fit(TABLE[:0], LABELS[:0]),
+            lambda: classifier.predict(TABLE[:0]),
+        ):
+            with pytest.raises(ValueError, match="no rows"):
+                use()
+        with pytest.raises(ValueError, match=r"groups=table\['color'\]"):
+            clone(classifier).fit(TABLE, LABELS, groups="color")
+        with pytest.warns(UserWarning, match="only one value, 5"):
+            TabularRegressor(["linear"]).fit(TABLE, np.full(N, 5))
 
 
 class TestColumns:

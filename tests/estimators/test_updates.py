@@ -191,16 +191,18 @@ def test_rows_that_cannot_be_removed_are_refused(rows, match):
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "y", "words"),
+    ("name", "rows", "y", "weight", "words"),
     [
-        ("classifier", X[:2], ["a", "c"], "'c'"),
-        ("regressor", X[:2, :2], Y[:2], "features"),
-        ("regressor", X[:2], np.c_[Y[:2], Y[:2]], "targets"),
+        ("classifier", X[:2], ["a", "c"], None, "'c'"),
+        ("regressor", X[:2, :2], Y[:2], None, "features"),
+        ("regressor", X[:2], np.c_[Y[:2], Y[:2]], None, "targets"),
+        ("regressor", X[:2], Y[:2], [1e-20, 1e-20], "sample_weight"),
     ],
+    ids=["class", "features", "targets", "weight"],
 )
-def test_what_cannot_be_added_is_refused(name, rows, y, words):
+def test_what_cannot_be_added_is_refused(name, rows, y, weight, words):
     with pytest.raises(ValueError, match=words):
-        fitted(name).with_rows(rows, y)
+        fitted(name).with_rows(rows, y, sample_weight=weight)
 
 
 def test_outputs_that_differ_from_a_refit_are_an_error(monkeypatch):

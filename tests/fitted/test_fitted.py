@@ -78,6 +78,16 @@ def test_changes_are_those_of_the_parameters_of_the_fit():
     assert_allclose(again.threshold_, less.threshold_)
 
 
+def test_rows_in_blocks_stay_there():
+    """Models on landmarks that were tuned anew without a fold take no training rows."""
+    model = KernelRegressor(n_landmarks=10).fit(ArrayBlocks(X), Y)
+    model.evaluate()
+    ends = model.predict_interval(NEW)
+    again = pickle.loads(pickle.dumps(model))
+    assert not again.fitted_.has_rows
+    assert_allclose(again.predict_interval(NEW), ends)
+
+
 def test_columns_without_preparation_are_checked_for_intervals():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(X, columns=["p", "q", "r"])
