@@ -373,13 +373,23 @@ def test_areas_of_the_classes_that_are_there():
 
 
 def test_errors_of_several_targets_mean_the_same():
-    """As in an assessment, whose scores are those of `assessment/test_scoring.py`."""
-    model = KernelRegressor(mu=0.1).fit(X, np.column_stack([NUMBERS, 10 * NUMBERS**2]))
-    squares = model.evaluate().predictions.residuals ** 2
-    found = model.evaluate(scoring=["rmse", make_scorer(root_mean_squared_error)])
-    assert found["rmse"] == pytest.approx(np.sqrt(squares.mean()))
-    each = np.sqrt(squares.mean(axis=0))
+    Y = np.column_stack([NUMBERS, 10 * NUMBERS**2])
+    model = KernelRegressor(mu=0.1).fit(X, Y)
+    own, theirs = model.evaluate(), make_scorer(root_mean_squared_error)
+    residuals = own.predictions.residuals
+    found = model.evaluate(scoring=["rmse", theirs])
+    each = np.sqrt((residuals**2).mean(axis=0))
+    assert found["rmse"] == pytest.approx(np.sqrt((residuals**2).mean()))
     assert found["root_mean_squared_error"] == pytest.approx(each.mean())
+    result = looms.assess(model, X, Y, n_splits=2, random_state=0, scoring="rmse")
+    (train, test), *_ = (
+        one.rows(Y)
+        for one in plan(
+            Y, method="shuffle", n_splits=2, test_size=0.1, random_state=0, stratified=False
+        )
+    )
+    errors = model.fit(X[train], Y[train]).predict(X[test]) - Y[test]
+    assert result.table["rmse"][0] == pytest.approx(np.sqrt((errors**2).mean()))
 
 
 def test_scorers_that_cannot_score_are_refused_before_anything_is_repeated():

@@ -82,7 +82,7 @@ def test_rows_in_blocks_in_files_and_on_disk(tmp_path):
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.slow
 def test_scores_are_those_of_the_whole_kernel_matrix_on_as_many_landmarks(grouped):
-    rows, y, weight = X[:60], CLASSES[:60], RNG.uniform(0.5, 2.0, 60)
+    rows, y, weight = X[:60], CLASSES[:60], RNG.uniform(0.5, 2.0, 60) * (np.arange(60) % 9 > 0)
     groups = np.arange(60) // 3 if grouped else None
     model = classifier(n_landmarks=60).fit(rows, y, weight, groups=groups)
     whole = KernelClassifier(model.kernel_, mu=model.mu_).fit(rows, y, weight, groups=groups)
