@@ -35,17 +35,14 @@ def machine(target, **options):
     return kind(**{"candidates": list(KERNELS.values()), "combine": "best", **options})
 
 
-def tuned_without(model, target, kernel, fold, weight, groups):
-    """The machine of one kernel, tuned on the rows outside a fold, classes as heavy as in all."""
-    y, rest = TARGETS[target], model.evaluate(nested=False)._nested.units.own != fold
-    own = weight.copy()
+def weights_in(rest, target, weight):
+    """Weights of some rows, whose classes are as heavy as in all."""
+    y, own = TARGETS[target], weight.copy()
     if target in ("two", "three"):
         for label in np.unique(y):
             of = y == label
             own[of] *= weight[of].sum() / weight[of & rest].sum()
-    alone = machine(target, candidates=[kernel])
-    own_groups = None if groups is None else groups[rest]
-    return alone.fit(X[rest], y[rest], sample_weight=own[rest], groups=own_groups)
+    return own[rest]
 
 
 @pytest.mark.parametrize(
@@ -54,39 +51,36 @@ def tuned_without(model, target, kernel, fold, weight, groups):
 )
 @pytest.mark.slow
 def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine):
-    weight = RNG.uniform(0.5, 2.0, len(X))
-    groups = np.arange(len(X)) // 3 if combine == "stack" else None
+    """As the weights are: the candidates are weighted on the other folds."""
+    weight, groups = RNG.uniform(0.5, 2.0, len(X)), np.arange(len(X)) // 3
     model = machine(target, combine=combine)
     model.fit(X, TARGETS[target], sample_weight=weight, groups=groups)
     nested, y = model.evaluate(nested=False)._nested, model.loo_.y
-    if groups is not None:
-        assert all(len(set(nested.units.own[groups == g])) == 1 for g in range(20))
-    outputs, new = np.empty((3, *y.shape)), {}
+    fold_of, labeled = nested.units.own, target == "three"
+    assert all(len(set(fold_of[groups == g])) == 1 for g in range(20))
+    outputs = np.empty((3, *y.shape))
     for fold in range(5):
+        rest = fold_of != fold
+        own = weights_in(rest, target, weight)
         for k, kernel in enumerate(KERNELS.values()):
-            alone = tuned_without(model, target, kernel, fold, weight, groups)
-            outputs[k, nested.units.own == fold] = alone._outputs(X[nested.units.own == fold])
-            new[k, fold] = alone._outputs(X_NEW)
+            alone = machine(target, candidates=[kernel])
+            alone.fit(X[rest], TARGETS[target][rest], sample_weight=own, groups=groups[rest])
+            outputs[k, ~rest] = alone._outputs(X[~rest])
+    squares = ((y - outputs) ** 2).reshape(3, len(y), -1).mean(axis=2)
     for fold in range(5):
-        out = nested.units.own == fold
-        members = nested.models[fold]
-        shares = [list(KERNELS).index(type(one.kernel).__name__.lower()) for one in members]
-        expected = outputs[shares][:, out]
-        w = np.linalg.lstsq(
-            expected.reshape(len(shares), -1).T, nested.held_out.outputs[out].ravel(), rcond=None
-        )[0]
-        assert_allclose(np.tensordot(w, expected, 1), nested.held_out.outputs[out], rtol=1e-6)
-        assert w.sum() == pytest.approx(1.0)
-        assert combine == "stack" or len(w) == 1
+        rest = fold_of != fold
+        own = weights_in(rest, target, weight)
+        shares = np.eye(3)[np.argmin(squares[:, rest] @ own)]
+        if combine == "stack":
+            shares = stacking_weights(y[rest], outputs[:, rest], own, labeled=labeled)
+        expected = np.tensordot(shares, outputs[:, ~rest], 1)
+        assert_allclose(nested.held_out.outputs[~rest], expected, rtol=1e-6, atol=1e-9)
     assert_array_equal(model.held_out_.outputs, nested.held_out.outputs)
     if combine == "best":
-        squares = [weight @ ((y - f) ** 2).reshape(len(y), -1).mean(axis=1) for f in outputs]
-        if target in ("numbers", "two targets"):
-            scores = [c.loss for c in model.candidates_]
-            assert_allclose(scores, np.array(squares) / weight.sum(), rtol=1e-6)
+        scores = [c.loss for c in model.candidates_]
+        assert_allclose(scores, squares @ weight / weight.sum(), rtol=1e-6)
         assert len(model.members_) == 1
         return
-    labeled = target in ("two", "three")
     shares = stacking_weights(y, outputs, weight, labeled=labeled)
     by_kernel = {type(one.kernel).__name__.lower(): one.weight for one in model.members_}
     assert len(by_kernel) > 1
