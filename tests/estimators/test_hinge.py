@@ -4,7 +4,6 @@ from functools import partial
 from itertools import combinations, product
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from evaluated import evaluated
@@ -19,28 +18,19 @@ from looms import (
     KernelClassifier,
     KernelRegressor,
     Search,
-    TabularClassifier,
 )
 from looms._classes import class_targets
 from looms.calibration import fit_calibrator
-from looms.calibration._calibrators import output_at
 from looms.calibration._coupling import couple
 from looms.calibration._sigmoid import fit_increasing_sigmoid
 from looms.conformal import prediction_sets
 from looms.conformal._sets import class_margins
 from looms.criteria import DIFFERENTIABLE
-from looms.criteria._error_rates import balanced_error_rate
-from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.kernels._names import as_kernel
-from looms.kernels._samples import Samples, center_of
-from looms.selection import _support_vectors
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._stack import stacking_weights
-from looms.selection._support_vectors import Sample, score_of, searched, space_of
-from looms.svm import NotConvergedError
 from looms.svm.dual import solve
-from looms.units import Units
 
 N = 36
 rng = np.random.default_rng(23)
@@ -134,13 +124,12 @@ class Refitted:
         if criterion == "deviance":
             own = np.arange(N), self.labels
             return -2 * weight @ self.log_p(self.outputs, self.slopes, self.intercepts)[own]
-        values, masses = [], []
-        for q in range(len(self.pairs)):
-            part, y = self.part(q, np.full(N, True))
-            each = y, self.outputs[part, q], weight[part]
-            values.append(DIFFERENTIABLE[criterion].evaluate(*each).value)
-            masses.append(weight[part].sum())
-        return np.average(values, weights=masses)
+        parts = [self.part(q, np.full(N, True)) for q in range(len(self.pairs))]
+        values = [
+            DIFFERENTIABLE[criterion].evaluate(y, self.outputs[part, q], weight[part]).value
+            for q, (part, y) in enumerate(parts)
+        ]
+        return np.average(values, weights=[weight[part].sum() for part, _ in parts])
 
 
 def fitted(y=TWO, weight=None, groups=None, **options):
@@ -182,7 +171,8 @@ class TestHeldOut:
     @pytest.mark.parametrize(
         ("criterion", "y", "weight", "groups"),
         [
-            *product(["deviance"], CLASSES, [None, WEIGHT], [None, GROUPS]),
+            ("deviance", "two", WEIGHT, None),
+            ("deviance", "three", None, GROUPS),
             *((*pair, WEIGHT, GROUPS) for pair in in_turn(DIFFERENTIABLE, CLASSES)),
         ],
     )
@@ -195,10 +185,8 @@ class TestHeldOut:
         assert model.selection_.value == min(p.value for p in model.selection_.history)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("y", CLASSES)
-    def test_class_weights_count_in_costs_and_those_of_the_search_in_the_criterion(self, y):
-        y = CLASSES[y]
-        rare = np.unique(y)[-1]
+    def test_class_weights_count_in_costs_and_those_of_the_search_in_the_criterion(self):
+        y, rare = TWO, "yes"
         factor = np.where(y == rare, 5.0, 1.0)
         for own, of_search in ((factor, np.ones(N)), (np.ones(N), factor), (factor, factor)):
             options = {"class_weight": {rare: 5.0} if own is factor else None}
@@ -213,9 +201,8 @@ class TestHeldOut:
         assert same.selection_.value == model.selection_.value
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
-    def test_the_area_is_of_machines_without_pairs_of_rows(self, groups):
-        model, refits = fitted(TWO, WEIGHT, groups), Refitted(TWO, WEIGHT)
+    def test_the_area_is_of_machines_without_pairs_of_groups(self):
+        model, refits = fitted(TWO, WEIGHT, GROUPS), Refitted(TWO, WEIGHT)
         (numbers,), y = model.units_.number, model.loo_.y[:, None]
         pairs = fold_pairs(y, numbers)
         rows = [np.r_[np.flatnonzero(numbers == g), np.flatnonzero(numbers == h)] for g, h in pairs]
@@ -228,8 +215,9 @@ class TestHeldOut:
         assert model.evaluate(nested=False)["roc_auc"] == pytest.approx(expected)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
-    @pytest.mark.parametrize("y", CLASSES)
+    @pytest.mark.parametrize(
+        ("y", "groups"), [("two", None), ("three", GROUPS)], ids=["rows", "groups"]
+    )
     def test_sets_are_of_machines_without_each_row_or_its_group(self, y, groups):
         model = fitted(CLASSES[y], WEIGHT, groups)
         refits = Refitted(CLASSES[y], WEIGHT, model.units_.number[0], K_new=RBF(GAMMA)(NEW, X))
@@ -244,20 +232,17 @@ class TestHeldOut:
 
 class TestModel:
     @pytest.mark.parametrize("class_weight", [None, "balanced", {"yes": 3.0}])
-    @pytest.mark.parametrize("weight", [None, WEIGHT])
-    def test_two_classes_are_those_of_scikit_learn(self, class_weight, weight):
-        model = fitted(weight=weight, class_weight=class_weight)
+    def test_two_classes_are_those_of_scikit_learn(self, class_weight):
+        model = fitted(weight=WEIGHT, class_weight=class_weight)
         svc = SVC(C=C, gamma=GAMMA, tol=1e-8).fit(X, TWO, model.fit_weight_)
         assert_allclose(model._outputs(NEW), svc.decision_function(NEW), atol=1e-3)
         assert_array_equal(model.members_[0].support, np.sort(svc.support_))
         assert_allclose(model.intercept_, svc.intercept_[0], atol=1e-3)
-        if class_weight is not None:
-            mass = {"yes": 3.0, "no": 1.0}
-            if class_weight == "balanced":
-                own = np.ones(N) if weight is None else weight
-                mass = {label: 1.0 / own[label == TWO].sum() for label in mass}
-            expected = (1.0 if weight is None else weight) * np.array([mass[c] for c in TWO])
-            assert_allclose(model.fit_weight_, expected / expected.mean())
+        mass = {"yes": 1.0, "no": 1.0} | (class_weight or {} if class_weight != "balanced" else {})
+        if class_weight == "balanced":
+            mass = {label: 1.0 / WEIGHT[label == TWO].sum() for label in mass}
+        expected = WEIGHT * np.array([mass[c] for c in TWO])
+        assert_allclose(model.fit_weight_, expected / expected.mean())
 
     def test_three_classes_are_those_of_scikit_learn(self):
         model = fitted(THREE)
@@ -265,54 +250,24 @@ class TestModel:
         (member,) = model.members_
         assert_array_equal(member.support, np.sort(svc.support_))
         assert_allclose(model.intercept_, -svc.intercept_, atol=1e-3)
-        assert model.dual_coef_.shape == (N, 3)
         assert_array_equal(np.flatnonzero(model.dual_coef_.any(axis=1)), member.support)
-        assert np.mean(model.predict(X) == svc.predict(X)) > 0.9
 
-    @pytest.mark.parametrize("y", CLASSES)
-    def test_rows_of_weight_zero_take_no_part(self, y):
-        y, weight = CLASSES[y], WEIGHT.copy()
-        weight[::5] = 0.0
-        seen = weight > 0
-        for groups in (None, GROUPS):
-            own = None if groups is None else groups[seen]
-            model = hinge(HELD, mu=MU).fit(X, y, weight, groups)
-            less = clone(model).fit(X[seen], y[seen], weight[seen], own)
-            assert_allclose(model.held_out_.outputs[seen], less.held_out_.outputs)
-            assert_allclose(model.held_out_.outputs[~seen], less._outputs(X[~seen]))
-            assert_array_equal(
-                model.members_[0].support, np.flatnonzero(seen)[less.members_[0].support]
-            )
-            assert_allclose(model.predict_proba(X), less.predict_proba(X))
-
-    @pytest.mark.parametrize("y", CLASSES)
     @pytest.mark.slow
-    def test_precomputed_and_sparse(self, y):
-        y, K = CLASSES[y], RBF(GAMMA)
-        model = tuned(y=y, weight=WEIGHT, groups=GROUPS)
-        matrix = clone(model).set_params(kernel="precomputed").fit(K(X), y, WEIGHT, GROUPS)
-        sparse = clone(model).fit(sp.csr_array(X), y, WEIGHT, GROUPS)
+    def test_precomputed_and_sparse(self):
+        K, model = RBF(GAMMA), tuned(weight=WEIGHT, groups=GROUPS)
+        matrix = clone(model).set_params(kernel="precomputed").fit(K(X), TWO, WEIGHT, GROUPS)
+        sparse = clone(model).fit(sp.csr_array(X), TWO, WEIGHT, GROUPS)
         for other, new in ((matrix, K(NEW, X)), (sparse, sp.csr_array(NEW))):
             assert_allclose(other.selection_.value, model.selection_.value, rtol=1e-8)
             assert_allclose(other.held_out_.outputs, model.held_out_.outputs, atol=1e-8)
             assert_allclose(other.predict_proba(new), model.predict_proba(NEW), atol=1e-8)
 
 
-def of_points(y, grid, score, X=X, loss="hinge", **options):
-    """Places, scores and the best of a search by `searched`, for weights of one."""
-    labels, one = np.unique(y, return_inverse=True)[1], np.ones(len(y))
-    sample = Sample(X, labels, one, one, Units.rows(len(y)), loss)
-    return searched(
-        space_of(RBF(), grid, Samples(X, center=center_of(X))), sample, score, **options
-    )
-
-
 class TestSearch:
     @pytest.mark.slow
-    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_points_of_a_grid_are_machines_of_their_own(self, loss):
+    def test_points_of_a_grid_are_machines_of_their_own(self):
         bounded = RBF(0.3, gamma_bounds=(0.2, 0.5))
-        model = tuned(kernel=bounded, search={"method": "grid"}, loss=loss)
+        model = tuned(kernel=bounded, search={"method": "grid"})
         history, best = model.selection_.history, model.selection_.value
         assert {round(2 ** p.theta[0], 9) for p in history} == {0.2, 0.25, 0.5}
         assert len(history) == 3 * 11
@@ -320,91 +275,25 @@ class TestSearch:
         assert_allclose([model.kernel_.gamma, model.mu_], 2.0**model.selection_.theta)
         (params,) = model.cv_results_["params"]
         assert params == pytest.approx({"gamma": model.kernel_.gamma, "mu": model.mu_}, rel=1e-12)
-        for point in history[::7]:
+        for point in history[::11]:
             gamma, mu = 2.0**point.theta
-            one = hinge(RBF(gamma), mu=mu, loss=loss).fit(X, TWO)
+            one = hinge(RBF(gamma), mu=mu).fit(X, TWO)
             K, t = RBF(gamma)(X), one.loo_.y
-            machine = solve(K, t, np.full(N, 1 / (N * mu)), loss=loss)
+            machine = solve(K, t, np.full(N, 1 / (N * mu)))
             assert_allclose(one.loo_.outputs, machine.leave_one_out()[0].diagonal(), atol=1e-9)
             log_p = [-np.logaddexp(0, t[i] * sigmoid_without(one, i)) for i in range(N)]
             assert point.value == pytest.approx(-2 * np.sum(log_p), rel=1e-6)
 
-    @pytest.mark.slow
-    def test_a_pattern_comes_close_to_a_fine_grid_with_few_points(self):
-        """It is local: at 36 samples the deviance has many minima, its standard error is 15 %."""
-        fine = {"C": 2.0 ** np.arange(-3, 11), "gamma": 2.0 ** np.arange(-8, 4)}
-        coarse = {"C": 2.0 ** np.arange(-3, 11, 2), "gamma": 2.0 ** np.arange(-8, 4, 2)}
-        score = score_of("deviance")
-        places, grid, _ = of_points(TWO, fine, score, method="grid")
-        found, pattern, best = of_points(TWO, coarse, score)
-        assert pattern[best] <= min(grid)
-        assert len(found) < 80 < len(places)
-
-    @pytest.mark.slow
-    def test_resolution(self):
-        coarse, fine = (tuned(kernel="rbf", search={"resolution": r}) for r in (2.0, 0.25))
-        assert fine.selection_.value < coarse.selection_.value
-        steps = [np.diff(np.unique([p.theta[1] for p in m.selection_.history])).min()
-                 for m in (coarse, fine)]  # fmt: skip
-        assert_allclose(steps, [2.0, 0.25])
-
-    def test_of_equal_scores_the_smallest_C(self):
-        """Far apart classes: from some C on no coefficient is bounded and nothing changes."""
-        apart = np.r_[X[:10] - 9, X[10:20] + 9]
-        grid = {"C": np.array([1e-3, 10, 100, 1000]), "gamma": np.array([0.01])}
-        y = np.repeat([0, 1], 10)
-        _, scores, best = of_points(y, grid, score_of("hinge"), apart, method="grid")
-        assert_allclose(scores[1:], scores[1])
-        assert best == 1
-
-    @pytest.mark.slow
-    def test_units_of_the_features_change_nothing(self):
-        one, other = (hinge("linear").fit(s * X, TWO) for s in (1, 256))
-        assert_allclose(other.mu_, one.mu_ * 256**2)
-        assert_allclose(other.selection_.value, one.selection_.value, rtol=1e-6)
-
-    @pytest.mark.slow
-    def test_jobs_change_nothing(self):
-        kernel = RBF(0.3, gamma_bounds=(0.1, 0.9))
-        one, two = (tuned("hinge", THREE, kernel=kernel, n_jobs=n) for n in (None, 2))
-        assert_array_equal(*([p.value for p in m.selection_.history] for m in (one, two)))
-        assert_array_equal(one.dual_coef_, two.dual_coef_)
-
     @pytest.mark.parametrize(
         ("kernel", "text"),
         [
-            (RBF(1e-6, gamma_bounds=(1e-6, 1e-5)), "gamma ended at its upper bound 1e-05"),
-            (RBF(100.0, gamma_bounds="fixed"), "mu ended at its upper bound 0.889"),
+            (RBF(1e-6, gamma_bounds=(1e-6, 1e-5)), "gamma .* 1e-05"),
+            (RBF(100.0, gamma_bounds="fixed"), "mu .* 0.889"),
         ],
     )
     def test_an_edge_is_pointed_out(self, kernel, text):
         with pytest.warns(BoundWarning, match=text):
             tuned("hinge", kernel=kernel)
-
-    def test_points_without_a_solution_are_passed_over(self, monkeypatch):
-        def failing(sample, kernel, costs, score):
-            scored = zip(costs, sweep(sample, kernel, costs, score), strict=True)
-            error = str(NotConvergedError(1e-3, 0.25))
-            return [(np.nan, error) if most < C else one for C, one in scored]
-
-        sweep = _support_vectors.sweep
-        monkeypatch.setattr(_support_vectors, "sweep", failing)
-        most = 5.0
-        model = tuned("press")
-        for point in model.selection_.history:
-            assert np.isinf(point.value) == (2.0 ** -point.theta[-1] / N > 5)
-        assert cost_of(model) < 5
-        most = 0.0
-        with pytest.raises(ValueError, match=r"No setting of .* has a score.*duality gap is 0.25"):
-            tuned("press")
-
-    @pytest.mark.slow
-    def test_the_likelihood_is_not_misled_by_a_machine_of_the_mean(self):
-        """Its held-out outputs point away from their classes, and no sigmoid makes use of them."""
-        rng = np.random.default_rng(1)
-        y = np.arange(100) % 2
-        points = rng.normal(size=(100, 4)) + np.outer(y, [1, 0, 0, 0])
-        assert hinge().fit(points, y).evaluate(nested=False)["accuracy"] > 0.6
 
 
 def sigmoid_without(model, i):
@@ -424,12 +313,8 @@ MEMBERS = [
 
 class TestSeveral:
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("y", "combine"), [("two", "stack"), ("three", "stack"), ("two", "best")]
-    )
-    def test_outputs_are_those_of_members_tuned_without_the_fold(self, y, combine):
-        y = CLASSES[y]
-        model = stacked_classifier(MEMBERS, combine=combine).fit(X, y, WEIGHT, GROUPS)
+    def test_outputs_are_those_of_members_tuned_without_the_fold(self):
+        y, model = TWO, stacked_classifier(MEMBERS).fit(X, TWO, WEIGHT, GROUPS)
         nested, rest = model.evaluate(nested=False)._nested, np.delete(np.arange(N), [0, 7, 20])
         outputs = np.empty((3, *model.loo_.y.shape))
         for fold in np.unique(nested.units.own):
@@ -438,93 +323,57 @@ class TestSeveral:
             for k, one in enumerate(MEMBERS):
                 alone = clone(one).fit(X[~out], y[~out], (WEIGHT * share)[~out], GROUPS[~out])
                 outputs[k, out] = alone._outputs(X[out])
-        shares = np.zeros(3)
-        for member in model.members_:
-            shares[names_of(MEMBERS).index(name_of(member))] = member.weight
-        if combine == "stack":
-            expected = stacking_weights(model.loo_.y, outputs, WEIGHT, labeled=True)
-            assert_allclose(shares, expected, atol=1e-4)
-            for fold, members in enumerate(nested.models):
-                w = np.zeros(3)
-                for member in members:
-                    w[names_of(MEMBERS).index(name_of(member))] = member.weight
-                out = nested.units.own == fold
-                assert_allclose(np.tensordot(w, outputs, 1)[out], model.held_out_.outputs[out])
-        else:
-            for candidate, f in zip(model.candidates_, outputs, strict=True):
-                held_out = HeldOut(model.loo_.y, f, WEIGHT)
-                cut = output_at(fit_calibrator(held_out), f)
-                assert candidate.loss == pytest.approx(
-                    balanced_error_rate(*held_out, threshold=cut)
-                )
-            assert model.candidates_[2].loss == min(one.loss for one in model.candidates_)
+        shares = shares_of(model.members_)
+        expected = stacking_weights(model.loo_.y, outputs, WEIGHT, labeled=True)
+        assert_allclose(shares, expected, atol=1e-4)
         assert shares[2] > 0
-        whole = [clone(one).fit(X, y, WEIGHT, GROUPS) for one in MEMBERS]
-        for of in (lambda m: m.loo_.outputs, lambda m: m._outputs(NEW)):
-            assert_allclose(of(model), sum(w * of(m) for w, m in zip(shares, whole, strict=True)))
-        assert model.certify().holds
+        for fold, members in enumerate(nested.models):
+            out = nested.units.own == fold
+            f = np.tensordot(shares_of(members), outputs, 1)[out]
+            assert_allclose(f, model.held_out_.outputs[out])
         factor = WEIGHT.sum() / WEIGHT[rest].sum()  # 1 / C and the ridge stay
-        again = [clone(m).set_params(kernel=m.kernel_, mu=m.mu_ * factor) for m in whole]
+        again = [clone(one).fit(X, y, WEIGHT, GROUPS) for one in MEMBERS]
+        again = [m.set_params(kernel=m.kernel_, mu=m.mu_ * factor) for m in again]
         again = [m.fit(X[rest], y[rest], WEIGHT[rest], GROUPS[rest]) for m in again]
         ours = model.without([0, 7, 20])
         for of in (lambda m: m.loo_.outputs, lambda m: m._outputs(NEW)):
             expected = sum(w * of(m) for w, m in zip(shares, again, strict=True))
             assert_allclose(of(ours), expected, rtol=1e-6, atol=1e-7)
 
-    @pytest.mark.slow
-    def test_a_frame(self):
-        table = pd.DataFrame(X, columns=["a", "b"]).assign(color=np.where(GROUPS > "g3", "r", "b"))
-        table.loc[3, "a"] = None
-        model = TabularClassifier(MEMBERS).fit(table, THREE, groups=GROUPS)
-        rows = model.preprocessor_.transform(table)
-        by_hand = stacked_classifier(MEMBERS).fit(rows, THREE, groups=GROUPS)
-        assert_array_equal(model.predict_proba(table), by_hand.predict_proba(rows))
-        assert_array_equal(model.loo_.outputs, by_hand.loo_.outputs)
-        assert [one.criterion for one in model.candidates_] == ["press", "press", "deviance"]
-        assert any(name_of(one)[1] for one in model.members_)
-        assert model.certify().holds
+
+def shares_of(members):
+    """Weight of each of `MEMBERS` among some of them."""
+    of = {(type(m.kernel), getattr(m, "loss", "squared") == "hinge"): m.weight for m in members}
+    return np.array([of.get((type(as_kernel(m.kernel)), m.loss == "hinge"), 0.0) for m in MEMBERS])
 
 
-def name_of(model):
-    return type(model.kernel).__name__, getattr(model, "loss", "squared") == "hinge"
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"search": Search("devianc")}, "did you mean 'deviance'"),
+        ({"search": Search(method="gradient")}, "loss='hinge'"),
+        ({"search": Search(method="random")}, "pattern, grid"),
+        ({"search": Search(resolution=0.0)}, "resolution"),
+        ({"search": Search(resolution="fine")}, "resolution"),
+        ({"loss": "squared", "search": Search("deviance")}, "'deviance'"),
+        ({"loss": "squared", "search": Search(method="pattern")}, "gradient, grid"),
+        ({"n_landmarks": 5}, "landmarks"),
+        ({"fit_intercept": False}, "intercept"),
+        ({"kernel": 0.5 * RBF() + 0.5 * Linear()}, "has 3 hyper-parameters"),
+    ],
+    ids=str,
+)
+def test_what_has_no_meaning_for_a_hinge_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        hinge().set_params(**options).fit(X, TWO)
 
 
-def names_of(models):
-    return [(type(as_kernel(one.kernel)).__name__, one.loss == "hinge") for one in models]
+@pytest.mark.parametrize("mu", [None, 0.1])
+def test_a_matrix_that_is_no_kernel(mu):
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        hinge("precomputed", mu=mu).fit(-RBF(1.0)(X), TWO)
 
 
-class TestBadInput:
-    @pytest.mark.parametrize(
-        ("options", "text"),
-        [
-            ({"search": Search("loss")}, "Unknown criterion 'loss'"),
-            ({"search": Search("error")}, "Unknown criterion 'error'"),
-            ({"search": Search("ber")}, "Unknown criterion 'ber'"),
-            ({"search": Search(method="gradient")}, "Unknown search method of loss='hinge'"),
-            ({"search": Search(method="random")}, "known are pattern, grid"),
-            ({"search": Search(resolution=0.0)}, "resolution must be a positive number"),
-            ({"search": Search(resolution="fine")}, "resolution must be a positive number"),
-            ({"search": Search(class_weight="even")}, "class_weight of the search must be 'same'"),
-            ({"loss": "logistic"}, "known are squared, hinge, squared_hinge"),
-            ({"loss": "squared", "search": Search("deviance")}, "Unknown criterion 'deviance'"),
-            ({"loss": "squared", "search": Search(method="pattern")}, "known are gradient, grid"),
-            ({"n_landmarks": 5}, "has support vectors instead of landmarks"),
-            ({"fit_intercept": False}, "has an intercept"),
-            ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict"),
-            ({"kernel": 0.5 * RBF() + 0.5 * Linear()}, "has 3 hyper-parameters here"),
-            ({"kernel": "precomputed"}, "square matrix"),
-        ],
-    )
-    def test_parameters(self, options, text):
-        with pytest.raises(ValueError, match=text):
-            hinge().set_params(**options).fit(X, TWO)
-
-    def test_of_numbers_there_is_the_squared_loss(self):
-        assert "loss" not in KernelRegressor().get_params()
-        with pytest.raises(TypeError, match="loss"):
-            KernelRegressor(loss="hinge")
-
-    @pytest.mark.parametrize("mu", [None, 0.1])
-    def test_a_matrix_that_is_no_kernel(self, mu):
-        with pytest.raises(ValueError, match="not positive semi-definite"):
-            hinge("precomputed", mu=mu).fit(-RBF(1.0)(X), TWO)
+def test_of_numbers_there_is_the_squared_loss():
+    with pytest.raises(TypeError, match="loss"):
+        KernelRegressor(loss="hinge")

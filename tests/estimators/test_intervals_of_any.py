@@ -1,6 +1,7 @@
 """Prediction intervals of any regressor: against refits by hand, and what they refuse."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,7 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
-from sklearn.ensemble import VotingRegressor
+from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
@@ -124,7 +124,7 @@ def test_units_by_default():
 @pytest.mark.parametrize(
     ("cv", "groups"), [(LeaveOneOut(), None), (KFold(5), None), (GroupKFold(5), GROUPS)]
 )
-@pytest.mark.parametrize("estimator", [Ridge(0.7), KNeighborsRegressor(3)])
+@pytest.mark.parametrize("estimator", [KNeighborsRegressor(3)], ids=str)
 def test_splitters(estimator, cv, groups):
     model = Intervals(estimator, cv=cv).fit(X, ONE, groups=groups)
     r, F = refitted(estimator, cv.split(X, ONE, groups), X, ONE, None, X_NEW)
@@ -179,9 +179,7 @@ ILL_SCALED = X * [50.0, 1.0, 1.0]
     ("options", "rows", "exact"),
     [
         ({"solver": "saga", "max_iter": 20, "random_state": 0}, ILL_SCALED, False),
-        ({"solver": "sag", "max_iter": 20, "random_state": 0}, ILL_SCALED, False),
         ({"solver": "lsqr", "max_iter": 1}, ILL_SCALED, False),
-        ({"solver": "sparse_cg", "max_iter": 1}, ILL_SCALED, False),
         ({"max_iter": 1}, sp.csr_array(ILL_SCALED), False),
         ({"solver": "lbfgs", "positive": True}, ILL_SCALED, False),
         ({"solver": "auto", "copy_X": False}, ILL_SCALED, True),
@@ -202,97 +200,52 @@ def test_a_ridge_that_is_not_solved_exactly_is_refitted(options, rows, exact):
 
 
 @pytest.mark.parametrize(
-    "estimator",
+    ("model", "y", "says"),
     [
-        GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=3),
-        TransformedTargetRegressor(Ridge(), func=np.arcsinh, inverse_func=np.sinh),
-        VotingRegressor([("one", Ridge()), ("two", LinearRegression())]),
-        make_pipeline(make_pipeline(StandardScaler(), Ridge())),
+        (Intervals("ridge"), ONE, "no regressor"),
+        (Intervals(LogisticRegression()), ONE > 0, "no regressor"),
+        (Intervals(KernelRidge(kernel="precomputed")), ONE, "kernel values"),
+        (Intervals(Ridge()), np.where(ONE > 0, "a", "b"), "must be numbers"),
+        (Intervals(Ridge(), cv=ShuffleSplit(3)), ONE, "cv tests"),
+        (Intervals(Ridge(), cv="2x5"), ONE, "more than once"),
+        (Intervals(Ridge()), ONE, "99 rows"),
     ],
-    ids=["search", "transformed", "voting", "pipeline in a pipeline"],
 )
-def test_weights_reach_what_is_inside(estimator):
-    weight = WEIGHTS["weighted"]
-    model = Intervals(estimator, cv=3).fit(X, ONE, weight)
-    step = "pipeline__ridge__" if hasattr(estimator, "steps") else ""
-    theirs = clone(estimator).fit(X, ONE, **{f"{step}sample_weight": weight})
-    assert_allclose(model.predict(X_NEW), theirs.predict(X_NEW), rtol=1e-12)
-    unweighted = Intervals(estimator, cv=3).fit(X, ONE)
-    assert np.abs(model.predict(X_NEW) - unweighted.predict(X_NEW)).max() > 1e-4
+def test_refusals(model, y, says):
+    with pytest.raises(ValueError, match=says):
+        model.fit(X, y).predict_interval(X_NEW, 0.99)
 
 
-@pytest.mark.parametrize("kind", [Ridge, LinearRegression])
-def test_an_estimator_that_changes_its_rows(kind):
-    expected = Intervals(kind(), cv=4).fit(X, ONE).predict_interval(X_NEW)
-    model = Intervals(kind(copy_X=False), cv=4).fit(X.copy(), ONE)
+def test_an_estimator_that_changes_its_rows():
+    expected = Intervals(LinearRegression(), cv=4).fit(X, ONE).predict_interval(X_NEW)
+    model = Intervals(LinearRegression(copy_X=False), cv=4).fit(X.copy(), ONE)
     assert_allclose(model.predict_interval(X_NEW), expected, rtol=1e-9)
 
 
-def test_any_random_state():
-    for state in (None, np.random.RandomState(3)):
-        model = Intervals(LinearRegression(), random_state=state).fit(X, ONE)
-        assert model.units_.n_units == 10
-
-
-def test_no_new_rows():
-    assert Intervals(Ridge()).fit(X, ONE).predict_interval(X[:0]).shape == (0, 2)
-
-
-def test_closed_forms_after_a_pickle():
-    model = Intervals(CLOSED["rbf"]).fit(X, ONE)
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.predict_interval(X_NEW), model.predict_interval(X_NEW))
-
-
-def test_blocks_of_new_rows(monkeypatch):
-    model = Intervals(LinearRegression()).fit(X, ONE)
-    whole = model.predict_interval(X_NEW)
-    monkeypatch.setattr("looms.fitted._without_units._NUMBERS", 2 * N)
-    assert_array_equal(model.predict_interval(X_NEW), whole)
-
-
-@pytest.mark.parametrize(
-    ("ask", "says"),
-    [
-        (lambda: Intervals("ridge").fit(X, ONE), "no regressor"),
-        (
-            lambda: Intervals(GridSearchCV(Ridge(), {"alpha": [1.0]}, cv=GroupKFold(3))).fit(
-                X, ONE
-            ),
-            "is tuned by groups, but gets none: give groups",
-        ),
-        (lambda: Intervals(LogisticRegression()).fit(X, ONE > 0), "no regressor"),
-        (lambda: Intervals(KernelRidge(kernel="precomputed")).fit(X @ X.T, ONE), "kernel values"),
-        (lambda: Intervals(Ridge()).fit(X, np.where(ONE > 0, "a", "b")), "must be numbers"),
-        (lambda: Intervals(Ridge(), cv=ShuffleSplit(3)).fit(X, ONE), "cv tests"),
-        (lambda: Intervals(Ridge(), cv="2x5").fit(X, ONE), "more than once"),
-        (
-            lambda: Intervals(KNeighborsRegressor()).fit(X, ONE, WEIGHTS["weighted"]),
-            "no sample_weight",
-        ),
-        (lambda: Intervals(Ridge()).fit(X, ONE).predict_interval(X_NEW, 0.99), "99 rows"),
-        (lambda: Intervals(Ridge()).fit(X, ONE).predict_interval(X_NEW, 0.9, "scaled"), "minmax"),
-    ],
-)
-def test_refusals(ask, says):
-    with pytest.raises(ValueError, match=says):
-        ask()
+@pytest.mark.slow
+def test_memory_does_not_grow_with_new_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(300, 2)), rng.normal(size=(30_000, 2))
+    model = Intervals(LinearRegression()).fit(X, X[:, 0] + rng.normal(size=300))
+    tracemalloc.start()
+    try:
+        ends = model.predict_interval(new)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * len(X) * len(new)  # a number for each row of the fit and new one
+    monkeypatch.setattr("looms.fitted._without_units._NUMBERS", len(X) * len(new))
+    assert_array_equal(model.predict_interval(new), ends)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("estimator", "most"), [(Ridge(1.0), 0.915), (DecisionTreeRegressor(max_depth=3), 0.96)]
-)
-def test_coverage(estimator, most):
-    """Of new rows, over 60 draws of 60 rows: 0.9 within three standard errors, 0.005 each.
-
-    Trees change with few rows: their intervals are too wide, as [B21] finds.
-    """
+def test_coverage():
+    """Of new rows, over 60 draws of 60 rows: 0.9 within three standard errors, 0.005 each."""
     inside = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         Z = rng.normal(size=(260, 3))
         t = Z[:, 0] + rng.normal(size=260)
-        lower, upper = Intervals(estimator).fit(Z[:60], t[:60]).predict_interval(Z[60:]).T
+        lower, upper = Intervals(Ridge(1.0)).fit(Z[:60], t[:60]).predict_interval(Z[60:]).T
         inside.append(np.mean((lower <= t[60:]) & (t[60:] <= upper)))
-    assert 0.885 < np.mean(inside) < most
+    assert 0.885 < np.mean(inside) < 0.915

@@ -127,8 +127,8 @@ class Anew:
         return outputs.reshape(len(outputs), *self.y.shape[1:])
 
 
-CASES = sparing(
-    pairwise(TARGETS, TOGETHER, WEIGHTS, ["press", "squared_hinge"], [None, "balanced"])
+CASES = pairwise(
+    TARGETS, ["groups", "folds"], WEIGHTS, ["press", "squared_hinge"], [None, "balanced"]
 )
 
 
@@ -262,6 +262,4 @@ def test_area_is_of_pairs_with_the_choice_made_without_both(target):
 def test_a_regressor_of_labels_predicts_numbers():
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     scores = KernelRegressor(search=Search(method="grid")).fit(X, y).evaluate()
-    assert scores._nested.decisions is None
-    assert scores._nested.auc is None
     assert list(scores) == ["rmse", "mae", "r2"]

@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import KernelClassifier, Search, at_prevalence
+from looms import KernelClassifier, at_prevalence
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(90, 2))
@@ -25,9 +25,8 @@ WEIGHT = rng.uniform(0.3, 3.0, size=90)
         KernelClassifier("linear", mu=1e-3, class_weight="balanced"),
         KernelClassifier("linear", mu=1e-3, calibration="isotonic"),
         KernelClassifier("linear", loss="hinge", mu=0.01, class_weight="balanced"),
-        KernelClassifier("linear", loss="hinge", search=Search(class_weight="balanced")),
     ],
-    ids=["balanced", "isotonic", "balanced svm", "svm"],
+    ids=["balanced", "isotonic", "balanced svm"],
 )
 def test_training_prevalences_change_nothing(machine, y):
     machine.fit(X, y, sample_weight=WEIGHT)
@@ -53,7 +52,7 @@ def test_it_is_the_classifier_of_the_same_densities_with_these_priors(priors):
 def test_of_two_classes_the_threshold_moves_by_the_log_odds():
     machine = KernelClassifier("linear", mu=1e-3).fit(X, TWO)
     share = np.mean(TWO == "yes")
-    model = at_prevalence(machine, {"yes": 0.05})
+    model = machine.at_prevalence({"yes": 0.05})
     shift = np.log(0.05 / 0.95) - np.log(share / (1 - share))
     sigmoid, outputs = machine.calibrator_, machine.decision_function(X) + machine.threshold_
     log_odds = shift - (sigmoid.slope * outputs + sigmoid.intercept)
@@ -74,9 +73,9 @@ def test_classes_that_are_not_named_have_the_rest_in_their_proportions():
 @pytest.mark.parametrize(
     ("prevalence", "message"),
     [
-        ({"maybe": 0.1}, r"prevalence has \['maybe'\], which are not classes: \['no', 'yes'\]"),
-        ({"yes": 1.0}, "between 0 and 1, both excluded, got 1.0 for 'yes'"),
-        ({"yes": 0.2, "no": 0.7}, "must sum to 1, got 0.9"),
+        ({"maybe": 0.1}, "'maybe'"),
+        ({"yes": 1.0}, "1.0 for 'yes'"),
+        ({"yes": 0.2, "no": 0.7}, "sum to 1, got 0.9"),
     ],
 )
 def test_prevalences_that_are_none_are_refused(prevalence, message):

@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
+from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -21,7 +18,6 @@ X = RNG.normal(size=(24, 4))[GROUPS] + 0.1 * RNG.normal(size=(96, 4))
 Y = np.arange(24)[GROUPS] % 2  # nothing to learn, but for who it is
 WEIGHT = RNG.uniform(0.1, 1, 96)
 FOLDS = GroupKFold(4)
-MIXED = KFold(4, shuffle=True, random_state=0)
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -63,23 +59,6 @@ def test_a_pipeline_passes_groups_and_weights():
 
 
 @pytest.mark.slow
-def test_a_search_passes_groups_to_folds_and_machines():
-    grid = {"kernelclassifier__kernel": ["linear", "rbf"]}
-    search = GridSearchCV(
-        pipeline(groups=True, sample_weight=False), grid, cv=FOLDS, scoring=accuracy()
-    )
-    search.fit(X, Y, groups=GROUPS)
-    machine = search.best_estimator_[-1]
-    assert_array_equal(machine.units_.clusters, GROUPS)
-    assert search.best_score_ < 0.6
-    blind = GridSearchCV(
-        pipeline(groups=False, sample_weight=False), grid, cv=MIXED, scoring=accuracy()
-    )
-    blind.fit(X, Y)
-    assert blind.best_score_ > 0.9
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["groups", "sample_weight"])
 def test_cross_validation_passes_the_part_of_each_fold(asked):
     passed = {"groups": GROUPS, "sample_weight": WEIGHT}
@@ -98,27 +77,6 @@ def test_cross_validation_passes_the_part_of_each_fold(asked):
         by_hand = machine_fitted(train, **{asked: passed[asked]})
         assert_array_equal(model[-1].loo_.outputs, by_hand.loo_.outputs)
         assert not np.allclose(model[-1].held_out_.outputs, machine_fitted(train).held_out_.outputs)
-
-
-@pytest.mark.slow
-def test_calibration_passes_groups_and_weights():
-    model = CalibratedClassifierCV(pipeline(groups=True, sample_weight=True), cv=FOLDS)
-    model.fit(X, Y, groups=GROUPS, sample_weight=WEIGHT)
-    for each, (train, _) in zip(
-        model.calibrated_classifiers_, FOLDS.split(X, Y, GROUPS), strict=True
-    ):
-        by_hand = machine_fitted(train, groups=GROUPS, sample_weight=WEIGHT)
-        assert_array_equal(each.estimator[-1].loo_.outputs, by_hand.loo_.outputs)
-
-
-@pytest.mark.slow
-def test_stacking_passes_weights():
-    last = LogisticRegression().set_fit_request(sample_weight=True)
-    parts = [("machine", pipeline(groups=False, sample_weight=True))]
-    model = StackingClassifier(parts, last, cv=3).fit(X, Y, sample_weight=WEIGHT)
-    machine = model.estimators_[0][-1]
-    assert_allclose(machine.loo_.sample_weight, WEIGHT)
-    assert_array_equal(machine.loo_.outputs, machine_fitted(sample_weight=WEIGHT).loo_.outputs)
 
 
 def test_what_nobody_asked_for_is_an_error():

@@ -8,23 +8,20 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import in_turn
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
-from sklearn.preprocessing import StandardScaler, scale
+from sklearn.preprocessing import StandardScaler
 from stacks import stacked_classifier, stacked_regressor
 
 from looms import BoundWarning, KernelClassifier, KernelRegressor, ScalesWarning, Search
-from looms.criteria import DIFFERENTIABLE, PRESS, SmoothedError, as_criterion
+from looms.criteria import DIFFERENTIABLE, PRESS, as_criterion
 from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators._one_kernel import candidate_of
-from looms.kernels import ARD, RBF, Linear, Polynomial, Weighted
+from looms.kernels import RBF, Linear, Polynomial, Weighted
 from looms.optimize._search import StopReason
 from looms.report import cautions
-from looms.selection._objective import Objective
 from looms.selection._problem import Problem
-from looms.threshold import find_threshold
 from looms.units import Units
 
 N = 90
@@ -34,18 +31,7 @@ X_NEW = rng.normal(size=(20, 3))
 SIGNAL = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
 Y = SIGNAL + 0.4 * rng.normal(size=N)
 LABELS = Y > 0.6  # one in four
-THREE = np.digitize(Y, [-0.5, 0.6])
 WEIGHT = rng.uniform(0.3, 3.0, size=N)
-
-
-def breast_cancer(n=180):
-    X, y = load_breast_cancer(return_X_y=True)
-    return scale(X)[:n], y[:n]
-
-
-def diabetes(n=180):
-    X, y = load_diabetes(return_X_y=True)
-    return X[:n], y[:n]
 
 
 #: Folds that were made for these rows leave none to tune candidates anew, which compete by them.
@@ -72,72 +58,16 @@ def test_a_candidate_is_tuned_without_a_model(loss, mu):
 
 
 class TestWhatIsChosen:
-    @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
-    @pytest.mark.parametrize("labels", [LABELS, THREE], ids=["two classes", "three classes"])
-    @pytest.mark.slow
-    def test_classifier_is_the_machine_with_its_hyper_parameters(self, labels, weight):
-        model = stacked_classifier(["rbf", "linear"], combine="best", class_weight="balanced")
-        model.fit(X, labels, sample_weight=weight)
-        given = KernelClassifier(model.kernel_, mu=model.mu_, class_weight="balanced")
-        given.fit(X, labels, sample_weight=weight)
-        assert_allclose(model.dual_coef_, given.dual_coef_, rtol=1e-6)
-        assert_allclose(model.loo_.outputs, given.loo_.outputs, rtol=1e-6)
-        outputs = model.decision_function(X_NEW) + model.threshold_
-        assert_allclose(outputs, given.decision_function(X_NEW) + given.threshold_, rtol=1e-6)
-
-    @pytest.mark.parametrize("fit_intercept", [True, False])
-    def test_regressor_is_the_machine_with_its_hyper_parameters(self, fit_intercept):
-        model = KernelRegressor("ard", fit_intercept=fit_intercept)
-        model.fit(X, Y, sample_weight=WEIGHT)
-        given = KernelRegressor(model.kernel_, mu=model.mu_, fit_intercept=fit_intercept)
-        given.fit(X, Y, sample_weight=WEIGHT)
-        assert_allclose(model.predict(X_NEW), given.predict(X_NEW), rtol=1e-6)
-        assert_allclose(model.loo_.outputs, given.loo_.outputs, rtol=1e-6)
-
-    @pytest.mark.parametrize("criterion", DIFFERENTIABLE)
-    def test_the_value_is_the_criterion_on_loo(self, criterion):
-        model = KernelClassifier(search=Search(criterion)).fit(X, LABELS, sample_weight=WEIGHT)
-        expected = as_criterion(criterion).evaluate(*model.loo_)
+    @pytest.mark.parametrize(
+        ("criterion", "groups"), in_turn(DIFFERENTIABLE, [None, np.arange(N) // 2])
+    )
+    def test_the_value_is_the_criterion_on_what_is_held_out(self, criterion, groups):
+        model = KernelClassifier(search=Search(criterion)).fit(X, LABELS, WEIGHT, groups=groups)
+        expected = as_criterion(criterion).evaluate(*model.held_out_)
         assert model.selection_.value == pytest.approx(expected.value, rel=1e-9)
-        assert model.selection_.standard_error == pytest.approx(expected.standard_error, rel=1e-9)
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("criterion", ["press", "wmw", "hinge"])
-    def test_it_is_close_to_the_best_of_a_fine_grid(self, criterion):
-        X, y = breast_cancer()
-        model = KernelClassifier(search=Search(criterion)).fit(X, y)
-        objective = Objective(X, np.where(y == 1, 1.0, -1.0), criterion=criterion)
-        best = self.grid_minimum(objective)
-        assert model.selection_.value < best + 0.15 * model.selection_.standard_error
-
-    @pytest.mark.slow
-    def test_it_is_close_to_the_best_of_a_fine_grid_in_regression(self):
-        X, y = diabetes()
-        model = KernelRegressor().fit(X, y)
-        best = self.grid_minimum(Objective(X, y))
-        assert model.selection_.value < best + 0.15 * model.selection_.standard_error
-
-    @staticmethod
-    def grid_minimum(objective):
-        gamma, mu = objective.theta0
-        scans = (
-            objective.along_mu(np.array([gamma + i]), mu + np.arange(-12, 8.5, 0.5))
-            for i in np.arange(-10, 6.5, 0.5)
-        )
-        return min(point.value for scan in scans for point in scan)
-
-    @pytest.mark.slow
-    def test_ard_finds_the_features_that_matter(self):
-        rng = np.random.default_rng(7)
-        X = rng.normal(size=(150, 8)) * [1, 100, 1, 1, 0.01, 1, 1, 1]
-        y = np.sin(2 * X[:, 0]) + np.cos(200 * X[:, 4]) + 0.2 * rng.normal(size=150)
-        model = stacked_regressor(["rbf", "ard"], combine="best").fit(X, y)
-        assert isinstance(model.kernel_, ARD)
-        relevance = model.kernel_.gammas * X.var(axis=0)
-        assert set(np.argsort(relevance)[-2:]) == {0, 4}
-        assert np.sort(relevance)[-2] > 10 * np.sort(relevance)[-3]
-        rbf, ard = model.candidates_
-        assert ard.loss < 0.5 * rbf.loss
+        if groups is None:
+            error = model.selection_.standard_error
+            assert error == pytest.approx(expected.standard_error, rel=1e-9)
 
     def test_zero_weights_take_no_part(self):
         weight = np.where(np.arange(N) % 4 == 1, 0.0, WEIGHT)
@@ -162,14 +92,12 @@ class TestCandidates:
     @pytest.mark.slow
     def test_table(self):
         candidates = crossed(["linear", "rbf"], ["press", "wmw"])
-        model = stacked_classifier(candidates, combine="best").fit(X, LABELS)
+        model = stacked_classifier(candidates, combine="best", cv=EACH_ROW).fit(X, LABELS)
         table = pd.DataFrame(model.candidates_)
         assert list(table["criterion"]) == ["press", "wmw", "press", "wmw"]
         assert [type(k) for k in table["kernel"]] == [Linear, Linear, RBF, RBF]
         assert (table["n_evaluations"] > 0).all()
         assert (table["n_failures"] == 0).all()
-        assert (table["seconds"] > 0).all()
-        assert {type(o) for o in table["stop_reason"]} == {StopReason}
         results = pd.DataFrame(model.cv_results_)
         assert list(results["kernel"]) == ["linear", "linear", "rbf", "rbf"]
         assert list(results["param_mu"]) == list(table["mu"])
@@ -177,8 +105,9 @@ class TestCandidates:
         assert results["rank_held_out_loss"][model.best_index_] == 1
         assert list(results["held_out_loss"]) == list(table["loss"])
 
-    @pytest.mark.parametrize("threshold", [0.5, 0.3, "balanced"])
-    @pytest.mark.parametrize("class_weight", ["same", "balanced"])
+    @pytest.mark.parametrize(
+        ("threshold", "class_weight"), [(0.3, "same"), ("balanced", "balanced")]
+    )
     def test_the_smallest_balanced_error_is_chosen(self, threshold, class_weight):
         candidates = [
             one.set_params(search__class_weight=class_weight)
@@ -197,68 +126,17 @@ class TestCandidates:
             balanced_error_rate(*model.loo_, threshold=model.threshold_)
         )
 
-    def test_the_smallest_press_is_chosen(self):
-        model = stacked_regressor(["linear", "rbf", "cubic"], combine="best", cv=EACH_ROW)
-        model.fit(X, Y, sample_weight=WEIGHT)
-        scores = [c.loss for c in model.candidates_]
-        best = model.candidates_[int(np.argmin(scores))]
-        assert model.kernel_ is best.kernel
-        assert best.loss == pytest.approx(PRESS().evaluate(*model.loo_).value)
-        assert best.loss == best.value
-
-    @pytest.mark.slow
-    def test_the_order_does_not_matter(self):
-        one = stacked_regressor(["linear", "rbf"], combine="best").fit(X, Y)
-        other = stacked_regressor(["rbf", "linear"], combine="best").fit(X, Y)
-        assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
-
-    @pytest.mark.slow
-    def test_criteria_as_objects(self):
-        steep = SmoothedError(steepness=30.0)
-        model = stacked_classifier(crossed(["rbf"], [steep, "smoothed_error"]), combine="best")
-        model.fit(X, LABELS)
-        assert [c.criterion for c in model.candidates_] == [steep, "smoothed_error"]
-        assert model.candidates_[0].mu != model.candidates_[1].mu
-
-    def test_three_classes_compete_by_their_balanced_error(self):
-        model = stacked_classifier(["linear", "rbf"], combine="best", cv=EACH_ROW).fit(X, THREE)
-        wrong = (model.loo_.outputs - model.threshold_).argmax(axis=1) != THREE
-        expected = np.mean([wrong[k == THREE].mean() for k in range(3)])
-        assert min(c.loss for c in model.candidates_) == pytest.approx(expected)
-
 
 class TestRecord:
     @pytest.mark.slow
     def test_history_and_reason(self):
-        model = stacked_regressor(["linear", "ard"], combine="best").fit(X, Y)
+        model = KernelRegressor("ard").fit(X, Y)
         tuning = model.selection_
         assert tuning.stop_reason is StopReason.WITHIN_NOISE
-        assert "tolerated fraction" in tuning.stop_reason.value
         assert len(tuning.history) == tuning.n_evaluations > 3
         assert min(p.value for p in tuning.history) == pytest.approx(tuning.value)
         assert model.n_iter_ == tuning.n_iterations >= 1
         assert_allclose(2.0**tuning.theta, [*model.kernel_.gammas, model.mu_])
-        best = min(model.candidates_, key=lambda c: c.loss)
-        assert best.n_evaluations == tuning.n_evaluations
-
-    @pytest.mark.slow
-    def test_large_data_are_searched_in_stages(self, monkeypatch):
-        monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 50)
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(820, 2))
-        y = np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=820)
-        model = KernelRegressor().fit(X, y)
-        assert [size for size, _ in model.selection_.stages] == [205, 820]
-        assert len(model.selection_.history) < model.selection_.n_evaluations
-        assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))
-        assert model.selection_.value < 0.3**2 * 1.25
-        alone = Objective(X, y)
-        alone = min(alone.evaluate(t, gradient=False).value for t in self.around(model.selection_))
-        assert model.selection_.value < alone + 0.1 * model.selection_.standard_error
-
-    @staticmethod
-    def around(tuning):
-        return [tuning.theta + step for step in ([0.5, 0], [-0.5, 0], [0, 0.5], [0, -0.5])]
 
 
 def decisions(**options):
@@ -297,36 +175,6 @@ class TestOptions:
     def test_option(self, option):
         assert np.abs(decisions(**option) - decisions()).max() > 1e-4
 
-    def test_the_default_search_is_that_of_no_search(self):
-        assert_array_equal(decisions(search=Search()), decisions())
-
-    @pytest.mark.parametrize(
-        "option",
-        [
-            {"fit_intercept": False},
-            {"mu": 0.1},
-            {"n_landmarks": 20},
-            {"search": Search(method="grid")},
-            {"search": Search(prior=True)},
-        ],
-        ids=str,
-    )
-    def test_option_in_regression(self, option):
-        plain = KernelRegressor("ard").fit(X, Y).predict(X_NEW)
-        changed = KernelRegressor("ard", **option).fit(X, Y).predict(X_NEW)
-        assert np.abs(changed - plain).max() > 1e-4
-
-    @pytest.mark.slow
-    def test_each_criterion_is_lowest_where_it_was_the_criterion(self):
-        models = {
-            name: KernelClassifier(search=Search(name, n_restarts=2, tol=1e-3)).fit(X, LABELS)
-            for name in ("press", "squared_hinge", "wmw", "cross_entropy")
-        }
-        for name, model in models.items():
-            for other in models.values():
-                value = as_criterion(name).evaluate(*other.loo_).value
-                assert model.selection_.value <= value + 0.02 * model.selection_.standard_error
-
     def test_class_weight_counts_in_the_fit_and_that_of_the_search_in_the_criterion(self):
         model = KernelClassifier(search=Search(class_weight={True: 30})).fit(X, LABELS)
         y, outputs, _ = model.loo_
@@ -339,46 +187,6 @@ class TestOptions:
         weighted = KernelClassifier(class_weight={True: 30}, search=Search(class_weight=None))
         expected = PRESS().evaluate(*weighted.fit(X, LABELS).loo_).value
         assert weighted.selection_.value == pytest.approx(expected)
-
-    @pytest.mark.slow
-    def test_class_weight_counts_in_the_criterion_too_unless_that_has_weights_of_its_own(self):
-        both = KernelClassifier(class_weight={True: 30}).fit(X, LABELS)
-        assert_array_equal(both.selection_weight_, np.where(LABELS, 30.0, 1.0))
-        rng = np.random.default_rng(0)
-        rare = rng.random(1400) < 0.06
-        features = rng.normal(size=(1400, 3)) + 1.2 * rare[:, None] * [1, 1, 0]
-        model = KernelClassifier(class_weight="balanced")
-        outputs = model.fit(features[:400], rare[:400]).decision_function(features[400:])
-        assert roc_auc_score(rare[400:], outputs) > 0.85  # 0.67 where the criterion has no weights
-
-    def test_linear_machines_learn_from_columns_of_other_units(self):
-        rng = np.random.default_rng(0)
-        features = rng.normal(size=(60, 4))
-        y = features[:, 0] + 0.5 * rng.normal(size=60)
-        plain = KernelRegressor("linear").fit(features, y)
-        for unit, offset in ((1e6, 0.0), (1.0, 1e8), (1e7, 1.7e9)):
-            other = features * [1, 1, unit, 1] + [0, 0, offset, 0]
-            machine = KernelRegressor("linear").fit(other, y)
-            assert machine.evaluate()["r2"] == pytest.approx(plain.evaluate()["r2"], abs=0.01)
-            assert_allclose(machine.predict(other), plain.predict(features), atol=0.1)
-
-    def test_a_balanced_threshold_is_that_of_the_chosen_outputs(self):
-        model = stacked_classifier(
-            ["rbf", "linear"], combine="best", threshold="balanced", cv=EACH_ROW
-        ).fit(X, LABELS)
-        threshold, rate = find_threshold(model.loo_, "balanced")
-        assert (model.threshold_, min(c.loss for c in model.candidates_)) == (threshold, rate)
-        assert len({c.threshold for c in model.candidates_}) == 2
-        plain = stacked_classifier(["rbf", "linear"], combine="best", cv=EACH_ROW).fit(X, LABELS)
-        assert rate < min(c.loss for c in plain.candidates_)
-
-    def test_tol_is_how_far_the_search_goes(self):
-        loose, default, tight = (
-            KernelRegressor("ard", search=Search(tol=tol)).fit(X, Y).selection_
-            for tol in (10.0, 0.05, 0.0)
-        )
-        assert loose.n_evaluations < default.n_evaluations < tight.n_evaluations
-        assert loose.value > default.value > tight.value
 
     def test_max_iter_stops_the_search_with_a_warning(self):
         with pytest.warns(ConvergenceWarning, match="raise max_iter"):
@@ -400,42 +208,14 @@ class TestOptions:
         assert thrice.value <= once.value
         assert thrice.value == min(search.best.value for _, search in thrice.stages)
 
-    def test_random_state_draws_the_subsamples(self, monkeypatch):
-        monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 20)
-
-        def tuned(random_state):
-            return KernelRegressor(random_state=random_state).fit(X, Y).selection_.theta
-
-        assert_array_equal(tuned(0), tuned(0))
-        assert_array_equal(tuned(3), tuned(np.random.RandomState(3)))
-        assert np.abs(tuned(0) - tuned(1)).max() > 0
-
-    def test_fixed_bounds_hold_a_hyper_parameter(self):
-        held = KernelRegressor(RBF(gamma=0.05, gamma_bounds="fixed")).fit(X, Y)
-        assert held.kernel_.gamma == 0.05
-        assert len(held.selection_.theta) == 1
-        free = KernelRegressor(RBF(gamma=0.05)).fit(X, Y)
-        assert free.kernel_.gamma != 0.05
-        assert free.selection_.value < held.selection_.value
-
     def test_bounds_confine_a_hyper_parameter(self):
         kernel = Polynomial(degree=3, c=2.0, c_bounds=(1.0, 3.0))
-        with pytest.warns(BoundWarning, match="c ended at its upper bound 3: .*add 'linear'"):
+        with pytest.warns(BoundWarning, match=r"c .* upper bound 3: .*'linear'"):
             model = KernelRegressor(kernel).fit(X, Y)
+        held = KernelRegressor(RBF(gamma=0.05, gamma_bounds="fixed")).fit(X, Y)
+        assert (held.kernel_.gamma, len(held.selection_.theta)) == (0.05, 1)
         assert model.kernel_.c == pytest.approx(3.0)
         assert model.kernel_.degree == 3
-
-    @pytest.mark.slow
-    def test_prior_holds_the_kernel_nearer_to_its_start(self):
-        rng = np.random.default_rng(8)
-        X, y = rng.normal(size=(40, 10)), rng.normal(size=40) > 0
-        start = np.log2(1 / 20)
-
-        def distance(prior):
-            model = KernelClassifier("ard", search=Search(prior=prior, tol=0.01)).fit(X, y)
-            return np.abs(np.log2(model.kernel_.gammas * X.var(axis=0)) - start).mean()
-
-        assert distance(prior=True) < 0.7 * distance(prior=False)
 
 
 class TestWarnings:
@@ -443,109 +223,55 @@ class TestWarnings:
     x = np.linspace(0, 1, 60)[:, None]
     narrow = RBF(gamma=0.5, gamma_bounds=(0.1, 1.0))
 
-    def test_a_bound_says_what_it_means_and_what_to_do(self):
-        with pytest.warns(BoundWarning, match=r"gamma ended at its upper bound 1: .*scale the"):
+    def test_a_bound_is_told_with_what_to_do(self):
+        with pytest.warns(BoundWarning, match=r"gamma .* upper bound 1: .*scale"):
             model = KernelRegressor(self.narrow).fit(self.x, self.wave + Y[:60] / 9)
         assert model.candidates_[0].at_bounds == model.selection_.at_bounds != ()
-
-    def test_noise_free_targets_end_at_the_smallest_ridge(self):
-        with pytest.warns(BoundWarning, match="mu ended at its lower bound .* look noise-free"):
-            KernelRegressor("rbf").fit(X[:, :1], X[:, 0])
-
-    @pytest.mark.slow
-    def test_only_the_chosen_candidate_warns(self):
-        model = stacked_regressor([self.narrow, "rbf"], combine="best").fit(
-            self.x, self.wave + Y[:60] / 9
-        )
-        assert model.candidates_[0].at_bounds
-        assert not model.candidates_[1].at_bounds
-
-
-def test_documented_attributes_exist():
-    model = KernelClassifier().fit(pd.DataFrame(X, columns=list("abc")), LABELS)
-    assert_array_equal(model.classes_, [False, True])
-    assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
-    own = ["threshold_", "selection_", "candidates_", "n_iter_", "classes_"]
-    for name in [*own, "kernel_", "mu_", "loo_", "dual_coef_", "intercept_", "X_fit_"]:
-        assert hasattr(model, name), name
-
-
-@pytest.mark.slow
-def test_fitted_twice_gives_the_same_and_keeps_the_parameters():
-    kernel = RBF()
-    model = stacked_classifier([kernel, "linear"], combine="best").fit(X, LABELS)
-    first = model.decision_function(X_NEW)
-    assert kernel.gamma is None
-    model.fit(X[:, :2], THREE)
-    assert_array_equal(model.fit(X, LABELS).decision_function(X_NEW), first)
+        with pytest.warns(BoundWarning, match=r"mu .* lower bound"):
+            KernelRegressor("rbf").fit(X[:, :1], X[:, 0])  # without noise
 
 
 class TestScales:
     rng = np.random.default_rng(4)
     X = np.column_stack(
-        [rng.normal(size=(90, 2)), 1e3 * rng.normal(size=90), rng.integers(0, 2, 90) * 1e-4]
+        [rng.normal(size=(45, 2)), 1e3 * rng.normal(size=45), rng.integers(0, 2, 45) * 1e-4]
     )
-    y = X[:, 0] + 0.3 * rng.normal(size=90)
+    y = X[:, 0] + 0.3 * rng.normal(size=45)
     machines = (
         KernelRegressor(),
-        stacked_regressor(["rbf", "matern32"], combine="best"),
-        KernelClassifier(loss="hinge", search=Search(resolution=4.0)),
+        stacked_regressor(["rbf", KernelRegressor("matern32", mu=0.1)], cv=np.arange(45)),
     )
 
     @staticmethod
     def warned(model, X, y):
-        y = y > 0 if isinstance(model, KernelClassifier) else y
         with warnings.catch_warnings(record=True, action="always") as caught:
             clone(model).fit(X, y)
         return [str(each.message) for each in caught if each.category is ScalesWarning]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("model", machines, ids=["one", "two", "svm"])
+    @pytest.mark.parametrize("model", machines, ids=["one", "two"])
     def test_a_column_that_drowns_the_others_is_named(self, model):
         (text,) = self.warned(model, self.X, self.y)
-        assert re.match(r"Column 2 has a standard deviation of \S+, and column [01]", text)
+        assert re.match(r"Column 2 .* column [01]", text)
         table = pd.DataFrame(self.X, columns=["bill", "depth", "mass", "sex"])
         (text,) = self.warned(model, table, self.y)
-        assert text.startswith("Column 'mass' has")
+        assert "'mass'" in text
         assert "'sex'" not in text  # two values
         assert not self.warned(model, StandardScaler().fit_transform(self.X), self.y)
         assert not self.warned(model, sp.csr_array(self.X), self.y)
 
-    @pytest.mark.parametrize("kernel", ["linear", "ard", Weighted(RBF(), np.array([1, 1, 0, 1]))])
-    def test_kernels_that_do_not_mind_say_nothing(self, kernel):
-        assert not self.warned(KernelRegressor(kernel), self.X, self.y)
-
-    @pytest.mark.parametrize("kernel", ["ranked_rbf", "weighted_rbf", "normalized_rbf"])
+    @pytest.mark.parametrize("kernel", ["ranked_rbf", "normalized_rbf"])
     def test_distances_within_other_kernels(self, kernel):
         """They are as much the worse for a large column as a plain kernel; "ard" is not."""
-        X = np.random.default_rng(0).normal(size=(120, 2))
-        y = np.sin(2 * X[:, 0])
-
-        def error(kernel, X):
-            with warnings.catch_warnings(action="ignore"):
-                model = KernelRegressor(kernel).fit(X, y)
-            return model.evaluate(nested=False)["rmse"]
-
-        large = X * [1.0, 1000.0]
-        assert error(kernel, large) > 3 * error(kernel, X)
-        assert error("ard", large) < 1.1 * error("ard", X)
-        assert len(self.warned(KernelRegressor(kernel), large, y)) == 1
-        assert not self.warned(KernelRegressor(kernel), X, y)
-
-    @pytest.mark.slow
-    def test_a_candidate_that_does_not_mind_warns_for_none(self):
-        machine = stacked_regressor(["rbf", "ard"], combine="best")
-        assert not self.warned(machine, self.X, self.y)
+        assert len(self.warned(KernelRegressor(kernel), self.X, self.y)) == 1
+        for careless in ("linear", "ard", Weighted(RBF(), np.array([1, 1, 0, 1]))):
+            assert not self.warned(KernelRegressor(careless), self.X, self.y)
 
     def test_pixels_that_are_seldom_dark_are_no_other_scale(self):
-        pixels = np.clip(self.rng.normal(size=(90, 6)) - [0, 0, 0, 0, 0, 1.8], 0, 2)
+        pixels = np.clip(self.rng.normal(size=(45, 6)) - [0, 0, 0, 0, 0, 1.8], 0, 2)
         assert not self.warned(KernelRegressor(), pixels, self.y)
 
-    @pytest.mark.slow
     def test_the_report_says_so_too(self):
-        model = self.machines[0]
         with warnings.catch_warnings(action="ignore"):
-            found = [each["title"] for each in cautions(clone(model).fit(self.X, self.y))]
+            found = [each["title"] for each in cautions(KernelRegressor().fit(self.X, self.y))]
         assert "Columns of other scales" in found
-        scaled = clone(model).fit(StandardScaler().fit_transform(self.X), self.y)
-        assert "Columns of other scales" not in [each["title"] for each in cautions(scaled)]

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
+from pairwise import in_turn
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import DataConversionWarning
@@ -26,7 +27,7 @@ from looms import (
     TabularRegressor,
 )
 from looms.diagnostics import case_deletion, goodness_of_fit, influence, left_out_fits
-from looms.folds import GapKFold, joined_groups
+from looms.folds import GapKFold
 
 N = 40
 rng = np.random.default_rng(0)
@@ -42,9 +43,8 @@ COLUMNS = {
     "list": lambda y: y[:, None].tolist(),
 }
 REGRESSORS = {
-    "table": partial(TabularRegressor, ["linear"]),
-    "table with log": partial(TabularRegressor, ["linear"], target="log"),
-    "kernel": partial(KernelRegressor, mu=0.1),
+    "table of numbers": partial(TabularRegressor, ["linear"]),
+    "kernel of numbers": partial(KernelRegressor, mu=0.1),
     "closed intervals": partial(Intervals, Ridge()),
     "intervals": partial(Intervals, RandomForestRegressor(3, random_state=0), cv=3),
 }
@@ -59,9 +59,9 @@ CLASSIFIERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("Model", REGRESSORS.values(), ids=REGRESSORS)
-@pytest.mark.parametrize("given", COLUMNS.values(), ids=COLUMNS)
-def test_one_column_is_one_target(given, Model):
+@pytest.mark.parametrize(("Model", "given"), in_turn(REGRESSORS, COLUMNS))
+def test_one_column_is_one_target(Model, given):
+    Model, given = REGRESSORS[Model], COLUMNS[given]
     flat = Model().fit(X, PRICE)
     with pytest.warns(DataConversionWarning, match="column-vector y"):
         column = Model().fit(X, given(PRICE))
@@ -75,18 +75,6 @@ def test_one_column_is_one_target(given, Model):
         with pytest.warns(DataConversionWarning):
             more = column.with_rows(X[:3] + 0.1, given(PRICE[:3]))
         assert_array_equal(more.predict(X), flat.with_rows(X[:3] + 0.1, PRICE[:3]).predict(X))
-
-
-@pytest.mark.slow
-def test_one_column_keeps_its_name_and_is_assessed_as_one_target(tmp_path):
-    with pytest.warns(DataConversionWarning):
-        model = TabularRegressor(["linear"]).fit(FRAME, COLUMNS["frame"](PRICE))
-    model.report(tmp_path / "page.html", FRAME, COLUMNS["frame"](PRICE))
-    assert "price" in (tmp_path / "page.html").read_text()
-    with pytest.warns(DataConversionWarning) as told:
-        found = looms.assess(model, FRAME, COLUMNS["frame"](PRICE), 2)
-    assert len(told) == 1
-    pd.testing.assert_series_equal(found.mean, looms.assess(model, FRAME, PRICE, 2).mean)
 
 
 DAYS = pd.date_range("2024-01-01", periods=2)
@@ -119,98 +107,44 @@ def test_labels_in_objects(Model):
         assert model.classes_.dtype.kind in (expected.classes_.dtype.kind, "O")
         assert model.classes_.tolist() == expected.classes_.tolist()
         assert_array_equal(model.predict(X), expected.predict(X))
+        assert model.score(X, labels) == expected.score(X, plain)
     for kind, labels in UNCLEAR.items():
         with pytest.raises(ValueError, match=f"y holds objects of the type {kind}, but classes"):
             Model().fit(X, labels)
 
 
-@pytest.mark.slow
-def test_labels_in_objects_are_assessed_and_checked():
-    for name, labels in CLEAR.items():
-        plain = np.array(np.asarray(labels).tolist())
-        found, expected = (
-            looms.assess(LogisticRegression(), X, y, 2, scoring="accuracy") for y in (labels, plain)
-        )
-        pd.testing.assert_series_equal(found.mean, expected.mean)
-        assert looms.check(FRAME, labels)["task"] == "classification", name
-    for kind, labels in UNCLEAR.items():
-        with pytest.raises(ValueError, match=f"y holds objects of the type {kind}"):
-            looms.assess(LogisticRegression(), X, labels, 2)
-
-
-@pytest.mark.parametrize("gap", [np.nan, None, pd.NA, pd.NaT])
+@pytest.mark.parametrize("gap", [None, pd.NA])
 def test_gaps_are_told_of_as_in_fit(gap):
     numbers, labels = (pd.Series(each, dtype=object) for each in (PRICE, np.where(UP, "up", "no")))
     numbers[5] = labels[5] = gap
-    uses = {
-        "assess": lambda model, y: looms.assess(model, X, y, 2, scoring=None),
-        "score": lambda model, y: looms.assess(model, X, y, 2, scoring="r2"),
-        "compare": lambda model, y: looms.compare({"one": model, "other": model}, X, y, n_splits=2),
-        "intervals": lambda model, y: Intervals(model).fit(X, y),
-        "fit": lambda model, y: KernelRegressor().fit(X, y),
-    }
-    for use in uses.values():
-        with pytest.raises(ValueError, match="y has no value in 1 of 40 rows, the first is row 5"):
-            use(Ridge(), numbers)
-    for use in ("assess", "compare"):
-        with pytest.raises(ValueError, match="y has no value in 1 of 40 rows, the first is row 5"):
-            uses[use](LogisticRegression(), labels)
-
-
-def test_other_targets_are_told_of_as_in_fit():
-    infinite, text = np.r_[PRICE[1:], np.inf], PRICE.astype(str)
-    for y, problem in [(infinite, "y contains infinity"), (text, "convert it to numbers")]:
-        for use in (
-            KernelRegressor().fit,
-            TabularRegressor(["linear"]).fit,
-            Intervals(Ridge()).fit,
-            partial(looms.assess, Ridge(), n_splits=2),
-            partial(looms.compare, {"one": Ridge(), "other": Ridge(2.0)}, n_splits=2),
-        ):
-            with pytest.raises(ValueError, match=problem):
-                use(X=X, y=y)
+    pair = {"one": Ridge(), "other": LogisticRegression()}
+    for use in (
+        lambda: looms.assess(Ridge(), X, numbers, 2, scoring=None),
+        lambda: looms.assess(LogisticRegression(), X, labels, 2),
+        lambda: looms.compare(pair, X, labels, n_splits=2),
+        lambda: Intervals(Ridge()).fit(X, numbers),
+        lambda: KernelRegressor().fit(X, numbers),
+    ):
+        with pytest.raises(ValueError, match="1 of 40 rows, the first is row 5"):
+            use()
 
 
 @pytest.mark.parametrize(
-    ("Model", "y", "turned"),
-    [
-        pytest.param(Model, y, turned, id=f"{name}-{turned}")
-        for kinds, y in ((REGRESSORS, PRICE), (CLASSIFIERS, UP))
-        for name, Model in kinds.items()
-        for turned in ("y", "groups", "sample_weight", "time")
-        if turned == "y" or name != "nonconformity"
-    ],
+    ("Model", "turned"),
+    in_turn([*REGRESSORS, *CLASSIFIERS], ["y", "groups", "sample_weight", "time"]),
 )
-def test_an_index_in_another_order_is_told(Model, y, turned):
+def test_an_index_in_another_order_is_told(Model, turned):
     """Rows are matched by their places, as in scikit-learn: nothing changes but the warning."""
-    place = pd.Series(np.arange(len(PRICE)))
-    rows = {
-        "y": pd.Series(y),
-        "groups": place // 2,
-        "sample_weight": place % 3 + 1.0,
-        "time": place,
-    }
-    rows = {name: rows[name] for name in {"y", turned}}
+    place = pd.Series(np.arange(N))
+    turned = "y" if Model == "nonconformity" else turned
+    kinds, y = (REGRESSORS, PRICE) if Model in REGRESSORS else (CLASSIFIERS, UP)
+    rows = {"y": pd.Series(y), "groups": place // 2, "sample_weight": place % 3 + 1.0}
+    rows = {name: (rows | {"time": place})[name] for name in {"y", turned}}
     rows[turned] = rows[turned][::-1]
     cv = {"cv": GapKFold(3, time=rows.pop("time"))} if turned == "time" else {}
     with pytest.warns(UserWarning, match=f"X and {turned} have the same index in an") as told:
-        Model().set_params(**cv).fit(FRAME, **rows)
+        kinds[Model]().set_params(**cv).fit(FRAME, **rows)
     assert sum("another order" in str(one.message) for one in told) == 1
-
-
-@pytest.mark.parametrize("form", [list, lambda y: np.array(y, dtype=object)])
-def test_classes_may_be_whole_numbers_of_64_bits(form):
-    X, y = np.arange(8.0)[:, None], [1, 1, 1, 1, 2**63, 2**63, 2**63, 2**63]
-    assert KernelClassifier("linear").fit(X, form(y)).predict(X).tolist() == y
-    for more in (2**64, -(2**63) - 1):
-        with pytest.raises(ValueError, match="classes that are whole numbers have 64 bits"):
-            KernelClassifier("linear").fit(X, form([1, 1, 1, 1, more, more, more, more]))
-
-
-@pytest.mark.parametrize("Model", [KernelClassifier, KernelRegressor, TabularRegressor])
-def test_targets_of_different_lengths_are_refused(Model):
-    with pytest.raises(ValueError, match="y holds lists of different lengths"):
-        Model().fit(np.arange(8.0)[:, None], [[1], [1, 2]] * 4)
 
 
 def _uses_of_rows():
@@ -253,77 +187,25 @@ def test_an_index_in_another_order_is_told_by_all(use):
         assert f"and {turned} have the same index" in told[0]
 
 
-def test_advice_on_an_index_in_another_order_works():
-    """Labels of several rows cannot put other values in order."""
-    y = pd.Series(UP)
-    with pytest.warns(UserWarning, match=r"give groups\.loc\[X\.index\]"):
-        KernelClassifier(mu=0.1).fit(FRAME, y, groups=(y.index.to_series() // 2)[::-1])
-    twice = pd.concat([FRAME, FRAME])
-    with pytest.warns(UserWarning, match="put X and y into one table") as told:
-        KernelClassifier(mu=0.1).fit(twice, pd.concat([y, y])[::-1])
-    assert not any(".loc" in str(one.message) for one in told)
-    with pytest.warns(UserWarning, match="a and b have the same index in another order"):
-        joined_groups(y.index.to_series(), y[::-1])
+@pytest.mark.parametrize("form", [list, lambda y: np.array(y, dtype=object)])
+def test_classes_may_be_whole_numbers_of_64_bits(form):
+    X, y = np.arange(8.0)[:, None], [1, 1, 1, 1, 2**63, 2**63, 2**63, 2**63]
+    assert KernelClassifier("linear").fit(X, form(y)).predict(X).tolist() == y
+    for given, words in ((form([1, 2**64] * 4), "64 bits"), ([[1], [1, 2]] * 4, "lengths")):
+        with pytest.raises(ValueError, match=words):
+            KernelClassifier("linear").fit(X, given)
 
 
-@pytest.mark.parametrize("Model", CLASSIFIERS.values(), ids=CLASSIFIERS)
-def test_labels_in_objects_are_scored(Model):
-    """Rows without gaps that are left of a column with some hold True and False as objects."""
-    model, labels = Model().fit(X, UP), pd.Series(UP, dtype=object)
-    for given in (labels, labels.tolist(), labels.to_frame("up")):
-        assert model.score(X, given) == model.score(X, UP)
-
-
-@pytest.mark.slow
-def test_labels_in_objects_are_diagnosed():
-    expected = left_out_fits(GaussianNB(), X, UP)
-    found = left_out_fits(GaussianNB(), X, pd.Series(UP, dtype=object))
-    assert_array_equal(found.predicted_without, expected.predicted_without)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", [X, FRAME, pl.from_pandas(FRAME)], ids=["array", "pandas", "pl"])
-def test_targets_of_polars_are_assessed(rows):
-    expected = looms.assess(TabularClassifier(["linear"]), rows, UP, 2, scoring="accuracy")
-    found = looms.assess(TabularClassifier(["linear"]), rows, pl.Series(UP), 2, scoring="accuracy")
-    pd.testing.assert_series_equal(found.mean, expected.mean)
-
-
-USES = {
-    "assess": looms.assess,
-    "compare": lambda one, X, y: looms.compare({"one": one, "other": one}, X, y),
-    "left_out_fits": left_out_fits,
-    "influence": influence,
-    "goodness_of_fit": goodness_of_fit,
-}
-
-
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_what_cannot_be_fitted_is_told(use):
-    for no_estimator in ("rbf", [LogisticRegression()], None):
-        with pytest.raises(TypeError, match="must be an estimator"):
-            use(no_estimator, X, UP)
-    with pytest.raises(TypeError, match="got str for y: for a column of a table"):
-        use(LogisticRegression(), FRAME, "a")
-    with pytest.raises(ValueError, match="TabularRegressor and KernelRegressor predict other num"):
-        use(LogisticRegression(), X, PRICE)
-
-
-@pytest.mark.parametrize("Model", [*REGRESSORS.values(), *CLASSIFIERS.values()])
-def test_the_name_of_a_column_is_no_target(Model):
-    with pytest.raises(TypeError, match="got str for y: for a column of a table"):
-        Model().fit(FRAME, "a")
-
-
-@pytest.mark.parametrize("Model", REGRESSORS.values(), ids=REGRESSORS)
-def test_numbers_out_of_range_are_told(Model):
-    with pytest.raises(ValueError, match="y has numbers out of range"):
-        Model().fit(X, [10**400, *range(N - 1)])
-
-
-def test_weights_out_of_range_are_told():
-    with pytest.raises(ValueError, match="sample_weight has numbers out of range"):
-        KernelClassifier(mu=0.1).fit(X, UP, sample_weight=[10**400] * N)
+@pytest.mark.parametrize("Model", [*REGRESSORS, *CLASSIFIERS])
+def test_what_is_no_target_is_told(Model):
+    kind = (REGRESSORS | CLASSIFIERS)[Model]
+    with pytest.raises(TypeError, match="got str for y"):
+        kind().fit(FRAME, "a")
+    if Model in REGRESSORS:
+        infinite = np.r_[PRICE[1:], np.inf]
+        for y, word in ((infinite, "infinity"), ([10**400, *range(N - 1)], "y has numbers out of")):
+            with pytest.raises(ValueError, match=word):
+                kind().fit(X, y)
 
 
 def _made_with(Model, y, **given):
@@ -338,9 +220,6 @@ ONE_COLUMN = {
     "score": lambda sample_weight=None, groups=None: (
         KernelClassifier(mu=0.1).fit(X, UP, groups=groups).score(X, UP, sample_weight)
     ),
-    "joined_groups": lambda sample_weight=None, groups=None: (
-        None if groups is None else joined_groups(groups, np.arange(N) // 4)
-    ),
 }
 
 
@@ -351,17 +230,3 @@ def test_one_column_of_groups_or_weights_is_taken(use):
     for name, values in {"groups": place // 2, "sample_weight": place % 3 + 1.0}.items():
         for column in (values.to_frame(), values.to_numpy()[:, None]):
             assert_array_equal(use(**{name: column}), use(**{name: values}))
-
-
-def test_joined_groups_of_one_number_are_told():
-    for labels in ((3, [1, 2]), ([1, 2], 3), (None, [1, 2])):
-        with pytest.raises(ValueError, match="must hold one label per row"):
-            joined_groups(*labels)
-
-
-@pytest.mark.parametrize("kind", ["kernel", "table"])
-@pytest.mark.parametrize(("kinds", "y"), [(REGRESSORS, PRICE), (CLASSIFIERS, UP)])
-def test_no_rows_can_be_added(kinds, y, kind):
-    model = kinds[kind]().fit(FRAME, y)
-    more = model.with_rows(FRAME[:0], y[:0])
-    assert_array_equal(more.predict(FRAME), model.without([]).predict(FRAME))

@@ -76,19 +76,21 @@ class TestBesideKernels:
         assert len(fewer.candidates_) == 4
         assert not any(hasattr(one.kernel, "fit") for one in fewer.candidates_)
 
-    def test_of_fewer_rows_beside_four_kernels(self, monkeypatch):
-        monkeypatch.setattr("looms.estimators._tabular.ROWS_WITHOUT_RBF", N + 1)
-        kinds = [type(one.kernel) for one in TabularRegressor().fit(X, Y).candidates_]
-        assert kinds == [Linear, RBF, Ranked, Weighted, BoostedTreesRegressor]
+    @pytest.mark.parametrize(
+        ("name", "rows", "kernels"),
+        [
+            ("ROWS_WITHOUT_RBF", N + 1, [Linear, RBF, Ranked, Weighted]),
+            ("MANY_ROWS", N - 1, [Linear, Ranked]),
+        ],
+    )
+    def test_of_fewer_and_of_very_many_rows(self, name, rows, kernels, monkeypatch):
+        monkeypatch.setattr(f"looms.estimators._tabular.{name}", rows)
+        kinds = [type(one.kernel) for one in TabularRegressor(target="none").fit(X, Y).candidates_]
+        assert kinds == [*kernels, BoostedTreesRegressor]
 
     def test_not_of_sparse_rows(self):
         model = TabularRegressor(preprocess=None).fit(csr_array(X), Y)
         assert not any(hasattr(one.kernel, "fit") for one in model.candidates_)
-
-    def test_of_very_many_rows_beside_two_kernels(self, monkeypatch):
-        monkeypatch.setattr("looms.estimators._tabular.MANY_ROWS", N - 1)
-        kinds = [type(one.kernel) for one in TabularRegressor().fit(X, Y).candidates_]
-        assert kinds == [Linear, Ranked, BoostedTreesRegressor]
 
 
 @pytest.mark.parametrize("cv", [None, GapKFold(5, gap=7)], ids=["folds of two sizes", "gaps"])

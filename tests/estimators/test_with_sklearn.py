@@ -1,97 +1,21 @@
 """The estimators inside scikit-learn's tools."""
 
-import pickle
-
-import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.datasets import load_iris
-from sklearn.inspection import permutation_importance
-from sklearn.metrics import make_scorer, mean_squared_error
 from sklearn.model_selection import (
     GridSearchCV,
-    KFold,
     cross_val_predict,
-    cross_val_score,
-    cross_validate,
 )
-from sklearn.multioutput import MultiOutputClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from stacks import stacked_classifier
 
-from looms import KernelClassifier, KernelRegressor, Search
-from looms.kernels import RBF, Linear, Normalized, Polynomial
+from looms import KernelRegressor, Search
+from looms.kernels import RBF
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(60, 3))
 Y = np.sin(2 * X[:, 0]) + 0.4 * rng.normal(size=60)
 LABELS = Y > 0.2
-
-ESTIMATORS = [
-    KernelClassifier(
-        RBF() + 0.5 * Linear(), mu=0.1, class_weight={True: 2.0}, threshold="balanced"
-    ),
-    KernelRegressor(Normalized(Polynomial(degree=3)), mu=1e-3, fit_intercept=False),
-    stacked_classifier(
-        [
-            KernelClassifier(k, search=Search(c))
-            for k in ["linear", RBF(gamma_bounds=(0.01, 10.0))]
-            for c in ["press", "wmw"]
-        ],
-        combine="best",
-    ),
-    KernelRegressor("ard", search=Search(prior=True, tol=0.1)),
-]
-each_estimator = pytest.mark.parametrize(
-    "estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__
-)
-
-
-def fitted(estimator):
-    return clone(estimator).fit(X, LABELS if "Classifier" in repr(estimator) else Y)
-
-
-@each_estimator
-@pytest.mark.parametrize("through", ["pickle", "joblib"])
-def test_saved_and_loaded(estimator, through, tmp_path):
-    model = fitted(estimator)
-    if through == "pickle":
-        loaded = pickle.loads(pickle.dumps(model))
-    else:
-        joblib.dump(model, tmp_path / "model")
-        loaded = joblib.load(tmp_path / "model")
-    face = "decision_function" if hasattr(model, "classes_") else "predict"
-    assert_allclose(getattr(loaded, face)(X), getattr(model, face)(X), rtol=1e-9)
-    assert_array_equal(loaded.loo_.residuals, model.loo_.residuals)
-    assert repr(loaded.kernel_) == repr(model.kernel_)
-    if hasattr(model, "selection_"):
-        assert loaded.selection_.stop_reason is model.selection_.stop_reason
-        assert len(loaded.candidates_) == len(model.candidates_)
-
-
-@pytest.mark.slow
-@each_estimator
-def test_clone_and_set_params(estimator):
-    model = fitted(estimator)
-    copy = clone(model)
-    assert not hasattr(copy, "dual_coef_")
-    assert repr(copy) == repr(estimator)
-    assert_array_equal(fitted(copy).predict(X), model.predict(X))
-    with pytest.raises(ValueError, match="Invalid parameter 'gamma'"):
-        copy.set_params(gamma=3)
-
-
-def test_parameters_of_kernels_nest():
-    model = KernelClassifier(RBF(gamma=1.0) + 0.5 * Linear(), mu=1e-3)
-    model.set_params(kernel__k1__gamma=4.0, mu=0.2)
-    assert model.kernel.k1.gamma == 4.0
-    assert model.get_params()["kernel__k2__k1__value"] == 0.5
-    model.set_params(kernel=Normalized(RBF()), kernel__kernel__gamma=0.25)
-    assert model.fit(X, LABELS).kernel_.kernel.gamma == 0.25
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -112,13 +36,6 @@ def test_options_of_a_search_nest():
     assert Search(**options, tol=0.1).get_params() == Search().get_params()
 
 
-def test_a_fit_leaves_the_search_as_it_is():
-    search = Search("wmw", n_restarts=1)
-    model = KernelClassifier(search=search).fit(X, LABELS)
-    assert model.search is search
-    assert search.get_params() == Search("wmw", n_restarts=1).get_params()
-
-
 def test_grid_search_over_kernel_parameters():
     grid = {"kernel__gamma": [1e-4, 0.3, 50.0], "mu": [1e-2, 1.0]}
     search = GridSearchCV(KernelRegressor(RBF(), mu=1e-3), grid, cv=4).fit(X, Y)
@@ -127,90 +44,9 @@ def test_grid_search_over_kernel_parameters():
     assert len(set(search.cv_results_["mean_test_score"].round(6))) == 6
 
 
-@pytest.mark.slow
-def test_grid_search_over_kernels_and_options():
-    grid = {
-        "kernel": ["linear", RBF()],
-        "search__class_weight": [None, "balanced"],
-        "mu": [None, 1e-3],
-    }
-    machine = KernelClassifier(search=Search())
-    search = GridSearchCV(machine, grid, cv=3, n_jobs=2).fit(X, LABELS)
-    assert len(search.cv_results_["params"]) == 8
-    assert search.best_score_ > 0.7
-
-
 def test_precomputed_kernel_in_cross_validation():
     """Tools cut rows and columns of a kernel matrix, as the tags ask them to."""
     kernel = RBF(gamma=0.3)
     given = cross_val_predict(KernelRegressor("precomputed", mu=1e-3), kernel(X), Y, cv=5)
     computed = cross_val_predict(KernelRegressor(kernel, mu=1e-3), X, Y, cv=5)
     assert_allclose(given, computed, rtol=1e-8)
-
-
-@pytest.mark.slow
-def test_pipelines_and_scores():
-    X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), KernelClassifier())
-    assert cross_val_score(pipeline, X, y, cv=3).min() > 0.9
-    assert list(pipeline.fit(X, y)[-1].classes_) == [0, 1, 2]
-    importance = permutation_importance(pipeline, X, y, n_repeats=2, random_state=0)
-    assert importance.importances_mean.argmax() in (2, 3)
-
-
-def test_meta_estimators():
-    both = np.column_stack([LABELS, X[:, 1] > 0])
-    model = MultiOutputClassifier(KernelClassifier(mu=1e-3)).fit(X, both)
-    assert model.predict(X).shape == (60, 2)
-
-
-class TestMetadataRouting:
-    """Sample weights reach ``fit`` where they were asked for."""
-
-    weight = np.where(np.arange(60) < 30, 0.0, 1.0)
-    folds = KFold(3, shuffle=True, random_state=0)
-
-    @staticmethod
-    def scorer():
-        unweighted = make_scorer(mean_squared_error, greater_is_better=False)
-        return unweighted.set_score_request(sample_weight=False)
-
-    def expected(self, estimator, weight):
-        errors = []
-        for train, test in self.folds.split(X):
-            model = clone(estimator)
-            model.fit(X[train], Y[train], sample_weight=None if weight is None else weight[train])
-            errors.append(mean_squared_error(Y[test], model.predict(X[test])))
-        return errors
-
-    @pytest.mark.parametrize("estimator", [KernelRegressor(mu=0.01), KernelRegressor()], ids=repr)
-    def test_cross_validate(self, estimator):
-        with config_context(enable_metadata_routing=True):
-            for request in (True, False):
-                result = cross_validate(
-                    clone(estimator).set_fit_request(sample_weight=request),
-                    X,
-                    Y,
-                    cv=self.folds,
-                    scoring=self.scorer(),
-                    params={"sample_weight": self.weight} if request else {},
-                )
-                weight = self.weight if request else None
-                assert_allclose(-result["test_score"], self.expected(estimator, weight), rtol=1e-9)
-
-    def test_grid_search_in_a_pipeline(self):
-        with config_context(enable_metadata_routing=True):
-            model = KernelRegressor(mu=1e-3).set_fit_request(sample_weight=True)
-            pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
-            grid = {"kernelregressor__mu": [1e-3, 1.0]}
-            search = GridSearchCV(pipeline, grid, cv=3, scoring=self.scorer())
-            search.fit(X, Y, sample_weight=self.weight)
-        assert_array_equal(search.best_estimator_[-1].loo_.sample_weight, self.weight)
-        assert not search.best_estimator_[-1].dual_coef_[:30].any()
-
-    def test_weights_that_nobody_asked_for_are_an_error(self):
-        with (
-            config_context(enable_metadata_routing=True),
-            pytest.raises(ValueError, match="sample_weight"),
-        ):
-            cross_validate(KernelRegressor(), X, Y, params={"sample_weight": self.weight})

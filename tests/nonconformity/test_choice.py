@@ -1,7 +1,5 @@
 """Conformity scores, p-values and the choice among models, against their definitions."""
 
-import doctest
-from importlib import import_module
 from itertools import combinations
 
 import numpy as np
@@ -33,7 +31,7 @@ def made(n_models, m, n, n_classes, ties=False, seed=0):
     return calibration, scores
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("n_classes", [2, 4])
 def test_pairwise_margins_are_those_of_an_svc(n_classes):
     """One column a pair, positive for the first: the order that scikit-learn documents."""
     rng = np.random.default_rng(0)
@@ -81,11 +79,6 @@ def test_no_sample_is_its_own_neighbor():
         np.testing.assert_allclose(together[i], alone[0], rtol=1e-12)
 
 
-def test_duplicates_of_both_labels_conform_to_neither():
-    scores = neighbor_scores(np.zeros(1), np.zeros(2), np.array([0, 1]))
-    np.testing.assert_array_equal(scores, [[0.0, 0.0]])
-
-
 @each_shape
 @pytest.mark.parametrize("ties", [False, True])
 def test_counts_are_those_of_the_definition(n_models, m, n, n_classes, ties):
@@ -110,12 +103,6 @@ def test_the_choice_is_a_minimum_over_models_and_labels(n_models, m, n, n_classe
         )
         assert choice.count[i] == rejected.min()
         assert rejected[choice.model[i], choice.label[i]] == rejected.min()
-
-
-def test_for_two_classes_the_strangest_label_is_rejected():
-    counts = np.array([[[5, 2]], [[1, 4]], [[3, 3]]])
-    choice = choose(counts, seed=0)
-    assert (choice.model, choice.label, choice.count) == ([1], [1], [1])
 
 
 def test_a_vote_of_the_tied_models_decides():
@@ -191,14 +178,7 @@ def test_blocks_do_not_change_joint_p_values(monkeypatch):
     np.testing.assert_array_equal(joint_p_values(calibration, scores), whole)
 
 
-def test_one_model_needs_no_joint_p_value():
-    calibration, scores = made(1, 20, 15, 2)
-    own = p_values(conformity_counts(calibration, scores), 20)
-    np.testing.assert_allclose(joint_p_values(calibration, scores), own[0], rtol=1e-12)
-
-
-@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.3])
-@pytest.mark.parametrize("m", [20, 50])
+@pytest.mark.parametrize(("epsilon", "m"), [(0.05, 50), (0.3, 20)])
 def test_coverage_over_200_draws(epsilon, m):
     """The joint p-values keep their promise; the smallest of the models' own breaks it."""
     rng = np.random.default_rng(0)
@@ -218,23 +198,6 @@ def test_coverage_over_200_draws(epsilon, m):
         error = coverage.std(ddof=1) / np.sqrt(draws)
         assert abs(coverage.mean() - exact) < 3 * error
     assert smallest.mean() < exact - 0.03
-
-
-def test_counts_over_n_would_not_cover():
-    """Why p-values have the sample itself among the others."""
-    rng = np.random.default_rng(0)
-    bag = rng.normal(size=(20_000, 51))
-    counts = conformity_counts(bag[:, :50], bag[:, 50:, None])[:, 0, 0]
-    three_errors = 3 * np.sqrt(0.1 * 0.9 / 20_000)
-    assert np.mean(p_values(counts, 50) <= 0.1) == pytest.approx(5 / 51, abs=three_errors)
-    assert np.mean(counts / 50 <= 0.1) == pytest.approx(6 / 51, abs=three_errors)
-
-
-@pytest.mark.parametrize("module", ["_bounds", "_choice"])
-def test_doctest(module):
-    result = doctest.testmod(import_module(f"looms.nonconformity.{module}"), extraglobs={"np": np})
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 def test_bounds_are_those_of_the_sources():

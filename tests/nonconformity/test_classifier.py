@@ -1,14 +1,11 @@
 """Classifiers that choose a member for each sample against their definitions."""
 
-import doctest
 from copy import copy
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs, make_classification
@@ -22,14 +19,13 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import KernelClassifier, NonconformityClassifier
+from looms.nonconformity._bounds import dkw_bound, vc_bound
 from looms.nonconformity._choice import joint_p_values, within_standard_errors
-from looms.nonconformity._pool import EstimatorPool
-from looms.nonconformity._svm_grid import SVMGrid
 
 PAPER = {"within_se": None, "ties": "random"}
 GRID = {"C": [0.1, 10.0, 1000.0], "gamma": [0.03, 0.3, 3.0]}
@@ -55,8 +51,9 @@ def data(n_classes=2, n=150, seed=0):
     return X, np.array(["a", "b", "c", "d"])[y]
 
 
-def machines():
-    return [SVC(C=C, gamma=gamma, tol=1e-5) for gamma in GRID["gamma"] for C in GRID["C"]]
+def machines(**options):
+    grid = ((C, gamma) for gamma in GRID["gamma"] for C in GRID["C"])
+    return [SVC(C=C, gamma=gamma, tol=1e-5, **options) for C, gamma in grid]
 
 
 @parametrize_with_checks([NonconformityClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]})])
@@ -84,12 +81,12 @@ def test_the_default_pool_is_the_papers():
     np.testing.assert_array_equal(np.log2(values["gamma"]), np.arange(-15, 4, 2))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_grid_is_the_list_of_its_machines(n_classes):
     """One kernel matrix a gamma and coefficients copied for larger C: the same margins."""
     X, y = data(n_classes)
     shape = {} if n_classes == 2 else {"decision_function_shape": "ovo"}
-    members = [machine.set_params(**shape) for machine in machines()]
+    members = machines(**shape)
     grid = NonconformityClassifier(GRID, tol=1e-5, random_state=0).fit(X[:100], y[:100])
     listed = NonconformityClassifier(members, random_state=0).fit(X[:100], y[:100])
     of_grid, of_list = ((m._pool.margins(m._pool.outputs(X[100:]))) for m in (grid, listed))
@@ -159,23 +156,14 @@ def test_leave_one_out_calibration_is_refitting(n_classes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_leave_one_out_of_a_grid_is_refitting(n_classes):
-    X, y = data(n_classes, 40)
+def test_leave_one_out_of_a_grid_is_refitting():
+    X, y = data(3, 40)
     model = NonconformityClassifier(GRID, validation="loo", tol=1e-4).fit(X, y)
     labels = np.searchsorted(model.classes_, y)
     outputs = [
-        cross_val_predict(
-            machine.set_params(decision_function_shape="ovo"),
-            X,
-            y,
-            cv=LeaveOneOut(),
-            method="decision_function",
-        )
-        for machine in machines()
-    ]
-    if n_classes > 2:
-        outputs = [-values for values in outputs]  # SVC: of a pair the first is positive
+        -cross_val_predict(machine, X, y, cv=LeaveOneOut(), method="decision_function")
+        for machine in machines(decision_function_shape="ovo")
+    ]  # of a pair the first is positive
     scores = model._pool.margins(outputs)[:, np.arange(len(y)), labels]
     np.testing.assert_allclose(model.validation_scores_, scores, atol=5e-3, rtol=5e-3)
 
@@ -198,56 +186,6 @@ def test_neighbors_are_those_in_output_space():
     assert not np.allclose(once.validation_scores_, model.validation_scores_)
 
 
-def test_left_out_samples_are_no_neighbors_of_themselves():
-    X, y = data(2, 40)
-    model = NonconformityClassifier(
-        [SVC(gamma=0.3, tol=1e-6)], measure="neighbors", validation="loo"
-    ).fit(X, y)
-    outputs = cross_val_predict(
-        SVC(gamma=0.3, tol=1e-6), X, y, cv=LeaveOneOut(), method="decision_function"
-    )
-    distance = np.abs(outputs[:, None] - outputs)
-    np.fill_diagonal(distance, np.inf)
-    alike = y[:, None] == y
-    same, other = (np.where(of, distance, np.inf).min(axis=1) for of in (alike, ~alike))
-    np.testing.assert_allclose(
-        model.validation_scores_[0], (other - same) / (other + same), atol=0.05
-    )
-    assert model.validation_scores_.min() < 0
-
-
-@pytest.mark.slow
-def test_coverage_over_200_splits():
-    """Of the whole selection and of a model named in advance; the chosen model's falls short."""
-    X, y = make_blobs(700, centers=[[0, 0], [1.3, 0]], cluster_std=1.0, random_state=0)
-    pool = {"C": [0.1, 10.0, 1000.0], "gamma": [0.1, 1.0, 10.0]}
-    epsilons, n_splits = (0.1, 0.25), 200
-    coverage = np.empty((2, 3, n_splits))
-    rng = np.random.default_rng(1)
-    for seed in range(n_splits):
-        order = rng.permutation(len(y))
-        fit, new = order[:100], order[100:200]
-        model = NonconformityClassifier(
-            pool, stratify=False, validation_size=19, random_state=seed, **PAPER
-        ).fit(X[fit], y[fit])
-        at = np.arange(100), y[new]
-        p = model.model_p_values(X[new])
-        chosen = model.chosen_model(X[new])
-        for e, epsilon in enumerate(epsilons):
-            coverage[e, :, seed] = (
-                model.predict_set(X[new], 1 - epsilon)[at].mean(),
-                (p[4][at] > epsilon + 1e-12).mean(),
-                (p[(chosen, *at)] > epsilon + 1e-12).mean(),
-            )
-    for epsilon, (*exact_ones, chosen) in zip(epsilons, coverage, strict=True):
-        exact = 1 - np.floor(epsilon * 20 + 1e-9) / 20
-        assert exact == pytest.approx(1 - epsilon)
-        for shares in exact_ones:
-            error = np.std(shares, ddof=1) / np.sqrt(n_splits)
-            assert abs(np.mean(shares) - exact) < 3 * error
-        assert np.mean(chosen) < exact - 0.02
-
-
 def test_sets_shrink_as_coverage_falls():
     X, y = data(3, 200)
     model = NonconformityClassifier(GRID, random_state=0).fit(X[:150], y[:150])
@@ -268,26 +206,37 @@ def test_epsilon_is_meant_exactly():
     assert not model.predict_set(X, 0.9)[p == 0.1].any()
 
 
-@pytest.mark.slow
 def test_bounds_of_an_estimator():
     X, y = data()
     model = NonconformityClassifier(GRID, random_state=0).fit(X, y)
     epsilon, n = model.epsilon_crit(X), len(model.validation_)
-    dkw = epsilon + np.sqrt(np.log(9 / 0.05) / (2 * n))
-    np.testing.assert_allclose(model.error_bound(X), dkw, rtol=1e-12)
-    vc = epsilon + 5.66 * np.sqrt((np.log(np.e * n) + np.log(72 / 0.1)) / n)
+    np.testing.assert_allclose(model.error_bound(X), dkw_bound(epsilon, n, 9), rtol=1e-12)
+    vc = vc_bound(epsilon, n, 9, delta=0.1)
     np.testing.assert_allclose(model.error_bound(X, delta=0.1, method="vc"), vc, rtol=1e-12)
-    with pytest.raises(ValueError, match="Unknown bound 'hoeffding'; known are dkw, vc"):
-        model.error_bound(X, method="hoeffding")
-    model.set_params(validation="loo").fit(X, y)
+    model.set_params(validation="loo").fit(X[:40], y[:40])
     with pytest.raises(ValueError, match="no model has seen"):
         model.error_bound(X)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_models_near_the_best_decide_by_vote(n_classes):
-    """Among them the label of most of the models that reject the others at the least epsilon."""
-    X, y = data(n_classes, 260)
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        *((lambda m, k=k: m.model_p_values(None, k), "0 to 8") for k in (-1, 9, 0.5)),
+        *((lambda m, d=d: m.error_bound(X, delta=d), "delta") for d in ("a", 0.0, 1.0, None)),
+        *((lambda m, c=c: m.predict_set(X, c), "confidence_level") for c in (0.0, 1.0, 90, "0.9")),
+        (lambda m: m.error_bound(None, method="hoeffding"), "dkw, vc"),
+        *((lambda m, s=s: m.evaluate(scoring=s), "rank") for s in ("roc_auc", "neg_log_loss")),
+    ],
+)
+def test_what_is_refused_before_the_samples_are_read(ask, words):
+    fitted = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=words):
+        ask(fitted)
+
+
+def test_models_near_the_best_decide():
+    """By vote, as `test_choice.py` shows."""
+    X, y = data(3, 260)
     new = X[120:]
     model = NonconformityClassifier(GRID, random_state=0).fit(X[:120], y[:120])
     every = clone(model).set_params(**PAPER).fit(X[:120], y[:120])
@@ -295,14 +244,7 @@ def test_models_near_the_best_decide_by_vote(n_classes):
     np.testing.assert_array_equal(errors, (every.validation_scores_ <= 0).mean(axis=1))
     near = np.flatnonzero(errors <= errors.min() + np.sqrt(errors.min() * (1 - errors.min()) / m))
     np.testing.assert_array_equal(model.deciding_, near)
-    assert 1 < len(near) < len(every.deciding_) == len(GRID["C"]) ** 2
-    p = every.model_p_values(new)[near]
-    second = np.sort(p, axis=2)[..., -2]
-    for i, label in enumerate(np.searchsorted(model.classes_, model.predict(new))):
-        surest = np.flatnonzero(np.isclose(second[:, i], second[:, i].min()))
-        largest = p[surest, i].max(axis=1, keepdims=True)
-        votes = (p[surest, i] == largest).sum(axis=0)  # of tied largest ones any may be meant
-        assert votes[label] == votes.max()
+    assert 1 < len(near) < len(every.deciding_) == 9
     assert np.isin(model.chosen_model(new), near).all()
     assert (model.predict(new) != every.predict(new)).any()
     np.testing.assert_array_equal(model.p_values(new), every.p_values(new))
@@ -313,69 +255,39 @@ def test_models_near_the_best_decide_by_vote(n_classes):
 def test_margins_held_out_in_repeated_folds_are_means_of_refits(pool):
     X, y = data(3, 60)
     model = NonconformityClassifier(pool, validation="2x3", tol=1e-5, random_state=4).fit(X, y)
-    members = machines() if isinstance(pool, dict) else pool
+    members = machines(decision_function_shape="ovo") if pool is GRID else pool
     seed = int(np.random.RandomState(4).randint(2**31 - 1, size=2)[0])
-    shape = {"decision_function_shape": "ovo"} if isinstance(pool, dict) else {}
+    folds = [StratifiedKFold(3, shuffle=True, random_state=seed + k) for k in range(2)]
     outputs = [
         np.mean(
-            [
-                cross_val_predict(
-                    clone(member).set_params(**shape),
-                    X,
-                    y,
-                    cv=StratifiedKFold(3, shuffle=True, random_state=seed + repetition),
-                    method="decision_function",
-                )
-                for repetition in range(2)
-            ],
-            axis=0,
+            [cross_val_predict(one, X, y, cv=cv, method="decision_function") for cv in folds], 0
         )
-        for member in members
+        for one in members
     ]
-    outputs = [-values for values in outputs] if shape else outputs  # of a pair the first
+    outputs = [-values for values in outputs] if pool is GRID else outputs  # of a pair the first
     labels = np.searchsorted(model.classes_, y)
     scores = model._pool.margins(outputs)[:, np.arange(60), labels]
     np.testing.assert_allclose(model.validation_scores_, scores, atol=1e-3, rtol=1e-3)
     np.testing.assert_array_equal(model.validation_, np.arange(60))
-    with pytest.raises(ValueError, match="no model has seen"):
-        model.error_bound(X)
 
 
 @pytest.mark.slow
 def test_validation_size_and_stratification():
     X, y = data(2, 400)
     y[:320] = "a"  # about one in ten
-    sizes = {None: 50, 7: 7, 0.25: 100}
-    for size, expected in sizes.items():
-        model = NonconformityClassifier(GRID, validation_size=size, random_state=0).fit(X, y)
+    pool = {"C": [1], "gamma": [1]}
+    for size, expected in {None: 50, 7: 7, 0.25: 100}.items():
+        model = NonconformityClassifier(pool, validation_size=size, random_state=0).fit(X, y)
         assert len(model.validation_) == expected
-    share = np.mean(y == "b")
-    stratified, free = (
-        [
-            np.mean(
-                y[
-                    NonconformityClassifier(
-                        {"C": [1], "gamma": [1]}, stratify=stratify, random_state=seed
-                    )
-                    .fit(X, y)
-                    .validation_
-                ]
-                == "b"
-            )
-            for seed in range(8)
-        ]
-        for stratify in (True, False)
-    )
-    assert np.abs(np.array(stratified) - share).max() <= 0.02
-    assert np.ptp(free) > 0.02
-    X, y = data(2, 60)
-    assert len(NonconformityClassifier(GRID).fit(X, y).validation_) == 12
 
+    def share(**options):
+        model = NonconformityClassifier(pool, **options).fit(X, y)
+        return np.mean(y[model.validation_] == "b")
 
-def test_a_pool_set_after_the_fit_is_that_of_the_next_fit():
-    model = NonconformityClassifier(GRID, random_state=0).fit(X, Y).set_params(pool=MIXED)
-    with pytest.raises(ValueError, match="contains NaN"):
-        model.predict(np.full((1, 4), np.nan))
+    every = np.mean(y == "b")
+    assert all(abs(share(random_state=seed) - every) <= 0.02 for seed in range(8))
+    assert np.ptp([share(stratify=False, random_state=seed) for seed in range(8)]) > 0.02
+    assert len(NonconformityClassifier(pool).fit(*data(2, 60)).validation_) == 12
 
 
 def test_random_state_decides_ties():
@@ -386,28 +298,6 @@ def test_random_state_decides_ties():
         choices.append(model.chosen_model(X))
     np.testing.assert_array_equal(choices[0], choices[1])
     assert (choices[0] != choices[2]).any()
-
-
-def test_the_tolerance_is_that_of_the_solver():
-    X, y = data()
-    rough, fine = (
-        NonconformityClassifier(GRID, tol=tol, random_state=0).fit(X, y) for tol in (0.5, 1e-6)
-    )
-    of_rough, of_fine = (np.array(m._pool.outputs(X)) for m in (rough, fine))
-    difference = np.abs(of_rough - of_fine).max()
-    assert difference > 1e-3
-    rough.set_params(tol=1e-5).fit(X, y)
-    assert np.abs(np.array(rough._pool.outputs(X)) - of_fine).max() < difference / 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pool", [GRID, MIXED])
-def test_workers_change_nothing(pool):
-    X, y = data()
-    alone = NonconformityClassifier(pool, random_state=0)
-    with parallel_config("threading"):
-        together = clone(alone).set_params(n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(alone.fit(X, y).predict(X), together.predict(X))
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
@@ -424,104 +314,44 @@ X, Y = data(n=40)
 
 
 @pytest.mark.parametrize(
-    ("pool", "error", "message"),
+    ("pool", "error", "words"),
     [
-        ([], ValueError, "pool is empty"),
-        (iter([SVC()]), TypeError, "pool must be None"),
+        ([], ValueError, "empty"),
+        *((pool, TypeError, "pool must be") for pool in (iter([SVC()]), "rbf", SVC())),
         ([SVC(kernel="precomputed"), SVC()], ValueError, "X cannot be both"),
-        ([SVC(kernel="precomputed")], ValueError, "square kernel matrix, but has shape"),
-        ("rbf", TypeError, "pool must be None"),
-        (SVC(), TypeError, "pool must be None"),
-        ([SVC(), StandardScaler()], TypeError, "Member 1 of the pool is not a classifier"),
-        ([SVC(), GaussianNB()], ValueError, r"Member 1 .* has no decision_function: leave it out"),
-        ({"C": [1.0]}, ValueError, "values of 'C' and 'gamma', got \\['C'\\]"),
-        ({"C": [1.0], "gamma": ["scale"]}, ValueError, "values of gamma must be positive numbers"),
-        ({"C": [0.0], "gamma": [1.0]}, ValueError, "values of C must be positive"),
-        (
-            {"C": [], "gamma": [1.0]},
-            ValueError,
-            "C must be positive numbers, one or more",
-        ),
-        ({"C": [np.inf], "gamma": [1.0]}, ValueError, "values of C must be positive"),
+        ([SVC(kernel="precomputed")], ValueError, "square kernel matrix"),
+        ([SVC(), StandardScaler()], TypeError, "Member 1"),
+        ([SVC(), GaussianNB()], ValueError, r"Member 1 .* decision_function"),
+        ({"C": [1.0]}, ValueError, "'gamma'"),
+        ({"C": [1.0], "gamma": ["scale"]}, ValueError, "values of gamma"),
+        *(({"C": C, "gamma": [1.0]}, ValueError, "of C") for C in ([0.0], [], [np.inf])),
     ],
 )
-def test_bad_pools(pool, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_pools(pool, error, words):
+    with pytest.raises(error, match=words):
         NonconformityClassifier(pool).fit(X, Y)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "words"),
     [
-        ({"validation": "cv"}, "Unknown validation 'cv'; known are split, loo, a number of folds"),
-        ({"validation": True}, "Unknown validation True"),
-        ({"validation": 1}, "from 2 folds to the number of rows, 40, got 1"),
-        ({"ties": "first"}, "Unknown ties 'first'; known are vote, random"),
-        ({"within_se": -1.0}, "within_se must be None or a nonnegative number, got -1.0"),
-        ({"measure": "distance"}, "Unknown measure 'distance'; known are margin, neighbors"),
-        ({"stratify": "no"}, "stratify must be True or False"),
-        ({"n_neighbors": 0}, "n_neighbors must be a positive integer"),
-        ({"tol": 0.0}, "tol must be a positive number"),
-        ({"validation_size": 1}, "from 2 to n_samples - 2 = 38"),
-        ({"validation_size": 39}, "from 2 to n_samples - 2 = 38"),
-        ({"validation_size": 1.5}, "share between 0 and 1, got 1.5"),
-        ({"validation_size": "half"}, "got 'half'"),
+        ({"validation": "cv"}, "split, loo"),
+        ({"validation": True}, "validation True"),
+        ({"validation": 1}, "2 folds .* 40"),
+        ({"ties": "first"}, "vote, random"),
+        ({"within_se": -1.0}, "within_se"),
+        ({"measure": "distance"}, "margin, neighbors"),
+        ({"stratify": "no"}, "stratify"),
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"tol": 0.0}, "tol"),
+        *(({"validation_size": size}, "from 2 to n_samples - 2 = 38") for size in (1, 39)),
+        *(({"validation_size": size}, f"{size}") for size in (1.5, "half")),
     ],
+    ids=str,
 )
-def test_bad_options(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_options(options, words):
+    with pytest.raises(ValueError, match=words):
         NonconformityClassifier(GRID, **options).fit(X, Y)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 90, np.nan, "0.9"])
-def test_bad_level(level):
-    model = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="confidence_level must be a number between 0 and 1"):
-        model.predict_set(X, level)
-
-
-@pytest.mark.parametrize("model", [-1, 9, 0.5])
-def test_bad_model(model):
-    fitted = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="index into pool_, 0 to 8"):
-        fitted.model_p_values(X, model)
-
-
-@pytest.mark.parametrize("pool", [GRID, MIXED, None], ids=["grid", "list", "default"])
-@pytest.mark.parametrize("measure", ["margin", "neighbors"])
-def test_p_values_of_one_model_ask_that_one_only(pool, measure, monkeypatch):
-    model = NonconformityClassifier(pool, measure=measure, random_state=0).fit(X, Y)
-    expected = model.model_p_values(X)
-    asked = []
-    for kind in (SVMGrid, EstimatorPool):
-        outputs = kind.outputs
-        monkeypatch.setattr(
-            kind,
-            "outputs",
-            lambda pool, *a, f=outputs: asked.append(len(pool.members)) or f(pool, *a),
-        )
-    for k in range(0, len(model.pool_), 2):
-        np.testing.assert_array_equal(model.model_p_values(X, k), expected[k])
-    assert set(asked) == {1}
-
-
-def test_options_are_checked_before_the_samples():
-    fitted = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="index into pool_"):
-        fitted.model_p_values(None, 9)
-    with pytest.raises(ValueError, match="Unknown bound"):
-        fitted.error_bound(None, method="hoeffding")
-    for delta in ("a", 0.0, 1.0, None):
-        with pytest.raises(ValueError, match="delta must be a number between 0 and 1"):
-            fitted.error_bound(X, delta=delta)
-
-
-def test_stratified_validation_needs_a_sample_of_each_class():
-    many, labels = data(3)
-    with pytest.raises(ValueError, match="from 3 to n_samples - 3 = 147"):
-        NonconformityClassifier(GRID, validation_size=2).fit(many, labels)
-    free = NonconformityClassifier(GRID, validation_size=2, stratify=False, random_state=0)
-    assert len(free.fit(many, labels).validation_) == 2
 
 
 VALIDATIONS = pytest.mark.parametrize("validation", ["split", "loo"])
@@ -562,38 +392,22 @@ def test_precomputed_kernels(validation):
     np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.slow
-def test_members_and_leave_one_out_of_a_grid_are_of_the_same_machines(n_classes):
-    """A sample that no machine needs has the output that it has left out."""
-    X, y = data(n_classes, 60)
-    model = NonconformityClassifier(GRID, validation="loo").fit(X, y)
-    labels, pool = np.searchsorted(model.classes_, y), model._pool
-    scores = pool.margins(pool.outputs(X))[:, np.arange(60), labels]
-    for g in range(3):
-        for c in range(3):
-            k, unneeded = 3 * g + c, ~pool.coef[g, c].any(axis=1)
-            np.testing.assert_allclose(
-                model.validation_scores_[k, unneeded], scores[k, unneeded], atol=1e-8
-            )
-    assert max((~pool.coef.any(axis=-1)).sum(axis=-1).ravel()) > 10
-
-
 def test_bad_classes():
     model = NonconformityClassifier(GRID, random_state=0)
     with pytest.raises(ValueError, match="only one class"):
         model.fit(X, np.full(40, "a"))
-    alone = np.array(["a"] * 39 + ["b"])
     for validation in ("split", "loo"):
-        with pytest.raises(ValueError, match=r"Class \['b'\] has only one member"):
-            model.set_params(validation=validation).fit(X, alone)
+        with pytest.raises(ValueError, match=r"\['b'\] has only one member"):
+            model.set_params(validation=validation).fit(X, np.array(["a"] * 39 + ["b"]))
     rare = np.array(["a"] * 38 + ["b"] * 2)
-    free = NonconformityClassifier(GRID, stratify=False, validation_size=4, random_state=0)
-    with pytest.raises(ValueError, match=r"has only class 'a'. Use stratify=True"):
-        free.fit(X, rare)
-    most = NonconformityClassifier(GRID, stratify=False, validation_size=38, random_state=0)
-    with pytest.raises(ValueError, match=r"has none of class \['b'\]. Use stratify=True"):
-        most.fit(X, rare)
+    free = NonconformityClassifier(GRID, stratify=False, random_state=0)
+    for size, words in ((4, "only class 'a'"), (38, r"none of class \['b'\]")):
+        with pytest.raises(ValueError, match=words):
+            free.set_params(validation_size=size).fit(X, rare)
+    many, labels = data(3)
+    with pytest.raises(ValueError, match="from 3 to n_samples - 3 = 147"):
+        NonconformityClassifier(GRID, validation_size=2).fit(many, labels)
+    assert len(free.set_params(validation_size=2).fit(many, labels).validation_) == 2
 
 
 def test_decision_values_that_cannot_be_told_apart_are_refused():
@@ -608,29 +422,6 @@ def test_decision_values_that_cannot_be_told_apart_are_refused():
     for member, message in ((TwoColumns(), "have shape"), (Infinite(), "NaN or infinity")):
         with pytest.raises(ValueError, match=message):
             NonconformityClassifier([member]).fit(X, Y)
-
-
-def test_a_failed_fit_changes_nothing():
-    model = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
-    before = model.predict(X)
-    with pytest.raises(ValueError, match="only one class"):
-        model.fit(X, np.full(40, "a"))
-    np.testing.assert_array_equal(model.predict(X), before)
-
-
-@pytest.mark.slow
-def test_doctest():
-    result = doctest.testmod(import_module("looms.nonconformity._classifier"))
-    assert result.attempted > 0
-    assert result.failed == 0
-
-
-def test_any_decision_function_will_do():
-    X, y = data(3, 200)
-    pool = [LinearSVC(), LogisticRegression(C=10.0), SVC(decision_function_shape="ovo")]
-    model = NonconformityClassifier(pool, random_state=0).fit(X[:150], y[:150])
-    assert model.score(X[150:], y[150:]) > 0.6
-    assert {type(member) for member in model.pool_} == {LinearSVC, LogisticRegression, SVC}
 
 
 @pytest.mark.slow
@@ -671,11 +462,3 @@ def test_scores_are_of_a_choice_by_the_other_validation_samples():
     assert model.evaluate().standard_errors["accuracy"] == pytest.approx(
         np.sqrt(rate * (1 - rate) / n)
     )
-
-
-@pytest.mark.parametrize("name", ["roc_auc", "average_precision", "neg_log_loss"])
-def test_predicted_classes_are_not_ranked(name):
-    X, y = make_blobs(40, centers=2, random_state=0)
-    model = NonconformityClassifier(GRID, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="no outputs to rank by"):
-        model.evaluate(scoring=name)
