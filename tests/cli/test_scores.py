@@ -1,39 +1,36 @@
 """Scores of new rows against scikit-learn, and as they are printed."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import metrics
 from sklearn.dummy import DummyClassifier
 
 from looms import KernelClassifier, KernelRegressor
-from looms._scores import SCORES
-from looms._words import score_text
-from looms.cli._model import Predictions, SavedModel
-from looms.cli._scores import show_confusion, show_scores
+from looms._scores import SCORES, score_with_error
+from looms._words import estimate_text, score_text
+from looms.cli._scores import rule_scores, show_confusion, show_scores
+from looms.threshold import Cost
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 #: Of which the first half is that of the fit.
 SIGNAL = X[:, 0] + 0.5 * RNG.normal(size=120)
+NEW = X[60:]
 
 
-def of_new_rows(model, y):
-    """Predictions of the second half, by a model of the first, and the true values."""
-    fitted = model.fit(X[:60], y[:60])
-    task = "classification" if hasattr(fitted, "classes_") else "regression"
-    saved = SavedModel(fitted, {"task": task, "columns": None, "n_features": 3, "target": None})
-    return Predictions(saved, pd.DataFrame(X[60:])), y[60:], fitted
+def of_classes(n):
+    """A model of the first half, and the labels of the second."""
+    y = np.array(["a", "b", "c"])[np.digitize(SIGNAL, [0.3, 1.0][: n - 1])]
+    return KernelClassifier("linear", mu=0.1).fit(X[:60], y[:60]), y[60:]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classes_against_scikit_learn(n_classes):
-    y = np.array(["a", "b", "c"])[np.digitize(SIGNAL, [0.3, 1.0][: n_classes - 1])]
-    predictions, new, model = of_new_rows(KernelClassifier("linear", mu=0.1), y)
+    model, new = of_classes(n_classes)
     weight = RNG.integers(3, size=60).astype(float)
-    scores, baselines = predictions.scores(pd.Series(new), weight)
-    taken, p = model.predict(X[60:]), model.predict_proba(X[60:])
-    decision = model.decision_function(X[60:]).reshape(60, -1)
+    scores = model.scores(NEW, new, weight)
+    taken, p = model.predict(NEW), model.predict_proba(NEW)
+    decision = model.decision_function(NEW).reshape(60, -1)
     areas = [
         metrics.roc_auc_score(new == label, decision[:, k], sample_weight=weight)
         for k, label in enumerate(model.classes_[-decision.shape[1] :])
@@ -44,45 +41,53 @@ def test_classes_against_scikit_learn(n_classes):
         "roc_auc": np.mean(areas),
         "log_loss": metrics.log_loss(new, p, sample_weight=weight),
     }
-    assert {name: value for name, (value, _) in scores.items()} == pytest.approx(expected)
+    assert dict(scores["value"]) == pytest.approx(expected)
     dummy = DummyClassifier(strategy="prior").fit(new, new, weight)
     shares = dummy.predict_proba(new)
-    assert baselines["log_loss"] == pytest.approx(
-        metrics.log_loss(new, shares, sample_weight=weight)
-    )
-    assert baselines["accuracy"] == pytest.approx(dummy.score(new, new, weight))
-    assert baselines["balanced_accuracy"] == pytest.approx(1 / n_classes)
+    baselines = {
+        "accuracy": dummy.score(new, new, weight),
+        "balanced_accuracy": 1 / n_classes,
+        "roc_auc": 0.5,
+        "log_loss": metrics.log_loss(new, shares, sample_weight=weight),
+    }
+    assert dict(scores["baseline"]) == pytest.approx(baselines)
     losses = -np.log(p[np.arange(60), np.searchsorted(model.classes_, new)])
-    _, error = predictions.scores(pd.Series(new))[0]["log_loss"]
+    error = model.scores(NEW, new).loc["log_loss", "standard_error"]
     assert error == pytest.approx(losses.std(ddof=1) / np.sqrt(60))
 
 
 def test_errors_are_over_groups():
-    predictions, new, _ = of_new_rows(KernelRegressor("linear", mu=0.1), SIGNAL)
-    alone, pairs = (predictions.scores(new, None, g)[0] for g in (None, np.arange(60) // 2))
-    assert {k: v for k, (v, _) in alone.items()} == {k: v for k, (v, _) in pairs.items()}
-    misses = np.abs(new - predictions.predicted)
-    assert alone["mae"][1] == pytest.approx(misses.std(ddof=1) / np.sqrt(60))
+    model = KernelRegressor("linear", mu=0.1).fit(X[:60], SIGNAL[:60])
+    new = SIGNAL[60:]
+    alone, pairs = (model.scores(NEW, new, groups=g) for g in (None, np.arange(60) // 2))
+    assert alone["value"].equals(pairs["value"])
+    misses = np.abs(new - model.predict(NEW))
+    errors = alone["standard_error"]["mae"], pairs["standard_error"]["mae"]
+    assert errors[0] == pytest.approx(misses.std(ddof=1) / np.sqrt(60))
     of_pairs = misses.reshape(30, 2).mean(axis=1)
     error, sizes = of_pairs.std(ddof=1) / np.sqrt(30), misses.var()
     draws = 1 + sizes / error**2
     draws = 1 / ((1 - 30**-2) / draws + 30**-3)  # a little nearer to 30
-    assert pairs["mae"][1] == pytest.approx(np.sqrt(sizes / (draws - 1)))
-    assert pairs["mae"][1] == pytest.approx(error, rel=30**-2)
+    assert errors[1] == pytest.approx(np.sqrt(sizes / (draws - 1)))
+    assert errors[1] == pytest.approx(error, rel=30**-2)
 
 
 def test_what_the_new_rows_lack():
-    model = KernelClassifier("linear", mu=0.1)
-    y = np.array(["a", "b", "c"])[np.digitize(SIGNAL, [0.3, 1.0])]
-    predictions, *_ = of_new_rows(model, y)
-    one = predictions.scores(pd.Series(["b"] * 60))[0]
-    assert (
-        one["accuracy"][0] == one["balanced_accuracy"][0] == (predictions.predicted == "b").mean()
+    model, new = of_classes(3)
+    one = model.scores(NEW, np.full(60, "b"))["value"]
+    assert one["accuracy"] == one["balanced_accuracy"] == (model.predict(NEW) == "b").mean()
+    assert np.isnan(one["roc_auc"])
+    unknown = model.scores(NEW, np.array(["z", *new[1:]]))["value"]
+    assert np.isnan(unknown["log_loss"])
+    assert unknown["accuracy"] < 1
+
+
+def test_a_cost_is_beside_those_of_one_class_for_all():
+    scores = rule_scores([[60, 20], [5, 15]], Cost(1.0, 5.0))
+    of_one = {"always positive": 0.8, "always negative": 1.0}
+    assert scores == pytest.approx(
+        {"cost per row": 0.45} | of_one | {"recall": 0.75, "precision": 15 / 35}
     )
-    assert np.isnan(one["roc_auc"]).all()
-    unknown = predictions.scores(pd.Series(["z", *y[61:]]))[0]
-    assert np.isnan(unknown["log_loss"][0])
-    assert unknown["accuracy"][0] < 1
 
 
 def test_a_confusion_has_counts_recall_and_precision(capsys):
@@ -92,9 +97,10 @@ def test_a_confusion_has_counts_recall_and_precision(capsys):
     show_confusion(metrics.confusion_matrix(y, predicted, labels=labels), labels)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["a", "1", "1", "0", "0", "50.0%"] in rows
-    assert ["b", "1", "0", "0", "0", "0.0%"] in rows
     assert ["z", "0", "0", "1", "0", "0.0%"] in rows
     assert ["precision", "50.0%", "0.0%", "50.0%", "–"] in rows
+    show_confusion([[47, 33], [10, 23]], ["a", "b"])  # 47 of 80, 58.75 %
+    assert "58.8%" in capsys.readouterr().out
 
 
 def test_long_labels_of_a_confusion_stay_whole(capsys):
@@ -107,19 +113,58 @@ def test_long_labels_of_a_confusion_stay_whole(capsys):
     assert rows == [f"{k} {label}" for k, label in enumerate(labels, 1)]
 
 
-def test_shares_are_rounded_once(capsys):
-    show_confusion([[47, 33], [10, 23]], ["a", "b"])  # 47 of 80, 58.75 %
-    assert "58.8%" in capsys.readouterr().out
-
-
 def test_standard_errors_are_below_the_scores(capsys):
     model = KernelClassifier(mu=1e-3).fit(X, np.digitize(SIGNAL, [-0.5, 0.5]))
     scores = model.evaluate()
     assert scores.keys() <= SCORES.keys()
     of_both = {"fit": scores.with_errors, "new": {"accuracy": (0.5, 0.125)}}
     show_scores(of_both, scores.baselines, 3)
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    shown = capsys.readouterr().out
+    rows = [line.split() for line in shown.splitlines()]
+    assert "mean ROC AUC" in shown
     assert ["new", "0.5000", "–", "–", "–"] in rows
     assert ["±", "s.e.", "0.1250", "–", "–", "–"] in rows
     assert any(row[:1] == ["fit"] and len(row) == 5 for row in rows)
     assert ["baseline", *map(score_text, scores.baselines.values())] in rows
+    show_scores({"two": {"roc_auc": (0.5, 0.1)}}, {"roc_auc": 0.5})
+    assert "mean" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "of", "text"),
+    [
+        (0.0376, None, "0.0376"),
+        (0.0, None, "0.0000"),
+        (4.7e-8, None, "4.7e-08"),
+        (391.9773, None, "392.0"),
+        (-12180.7, None, "-12181"),
+        (11031258.48, None, "1.103e+07"),
+        (440.53, 4740.2, "441"),  # with the decimals of the score that it belongs to
+        (1.9e-17, 0.25, "0.0000"),
+        (-3e-9, 0.25, "0.0000"),
+        (-6.78, 4011.0, "-7"),
+        (3.21, 52.0, "3.21"),
+    ],
+)
+def test_scores_have_digits_in_any_units(value, of, text):
+    assert score_text(value, *[] if of is None else [of]) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (4740.2, 440.5, "4740 ± 440"),
+        (10161.3, 868.0, "10161 ± 870"),
+        (0.5479, 0.0769, "0.5479 ± 0.077"),
+        (3e-12, 2e-13, "3e-12 ± 2e-13"),
+        (0.5, float("nan"), "0.5"),
+        (float("nan"), 1.0, "–"),
+    ],
+)
+def test_standard_errors_have_two_digits_and_no_exponents(value, error, text):
+    assert estimate_text(value, error) == text
+
+
+def test_shares_and_r2_have_at_most_four_decimals():
+    assert score_with_error("r2", -0.034196, 1.9e-17) == "-0.0342 ± 0"
+    assert score_with_error("rmse", 0.034196, 1.9e-17) == "0.0342 ± 1.9e-17"
