@@ -40,19 +40,6 @@ def test_predictions_go_to_a_pipe_or_to_a_file(looms, pets, pets_model, one_line
 
 
 @pytest.mark.slow
-def test_digits_of_predictions(looms, pets, pets_model):
-    six, three, all_of_them = (
-        predictions_of(looms("predict", pets_model, pets, *options))["decision_dog"]
-        for options in ((), ("--digits", 3), ("--digits", 17))
-    )
-    exact = all_of_them.astype(float)
-    assert six.tolist() == [f"{value:.6g}" for value in exact]
-    assert three.tolist() == [f"{value:.3g}" for value in exact]
-    frame = pd.read_csv(pets).drop(columns="kind")
-    assert (exact == load_model(pets_model).model.decision_function(frame)).all()
-
-
-@pytest.mark.slow
 def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_line):
     frame = pd.read_csv(pets)
     frame["chip"] = [123456789.0 + i for i in range(39)] + [None]
@@ -102,39 +89,17 @@ def test_labels_that_are_new_count_as_errors(looms, pets, pets_model, figures, o
 
 
 @pytest.mark.slow
-def test_labels_that_look_like_numbers_are_found_again(looms, fit, pets, figures):
-    """Labels 1, 2 and A are text; a file with 1 and 2 only is read as numbers."""
-    frame = pd.read_csv(pets)
-    frame["kind"] = ["1", "2"] * 19 + ["A", "A"]
-    frame.to_csv("labels.csv", index=False)
-    fit("labels.csv", "-t", "kind", "-c", "linear")
-    frame.head(30).to_csv("some.csv", index=False)
-    result = looms("score", "labels.looms.skops", "some.csv")
-    assert result.exit_code == 0, result.stderr
-    assert "does not know" not in result.stderr
-    assert figures(result.stdout.partition("Confusion")[0])[0] > 0.8
-    assert "mean ROC AUC" in result.stdout
-
-
-@pytest.mark.slow
-def test_the_largest_scales_are_shown(looms):
+def test_the_largest_scales_and_the_weights_of_a_stack_are_shown(looms):
     X = np.random.default_rng(0).normal(size=(40, 9))
     KernelClassifier("ard").fit(X, X[:, 0] + X[:, 1] > 0).save("m.skops")
     (scales,) = re.findall(r"Largest of 9 scales: (.*)", looms("show", "m.skops").stdout)
     sizes = [float(scale.split()[-1]) for scale in scales.split(", ")]
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == 8
-
-
-@pytest.mark.slow
-def test_a_stack_is_shown_with_its_weights(looms):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
     candidates = ["linear", BoostedTreesRegressor()]
-    model = TabularRegressor(candidates, target="none").fit(X, X[:, 0] + np.sign(X[:, 1]))
-    for stack, more in ((model, ""), (model.without([0, 1]), ", by the weights of the fit")):
-        stack.save("m.skops")
-        assert f"Stacked: 2 models{more}" in looms("show", "m.skops").stdout
+    stack = TabularRegressor(candidates, target="none").fit(X, X[:, 0] + np.sign(X[:, 1]))
+    stack.without([0, 1]).save("m.skops")
+    assert "Stacked: 2 models, by the weights of the fit" in looms("show", "m.skops").stdout
 
 
 @pytest.mark.slow
@@ -239,6 +204,19 @@ def test_scores_are_weighted_by_the_column_of_the_fit(looms, fit, pets):
     assert not any("ignored" in each.stderr for each in results)
     told = ["no column 'w' of weights as in the fit" in each.stderr for each in results]
     assert told == [False, True]
+
+
+@pytest.mark.slow
+def test_of_a_threshold_that_no_output_reaches_predictions_say_so(looms, fit):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=60), "y": np.where(np.arange(60) % 5, "no", "yes")})
+    table.to_csv("t.csv", index=False)
+    options = ("-c", "linear", "--calibration", "isotonic", "-o", "m.skops")
+    for threshold, told in (("0.9999", True), ("balanced", False)):
+        result = fit("t.csv", "-t", "y", *options, "--threshold", threshold, "--force")
+        assert result.exit_code == 0, result.stderr
+        note = "the model predicts one class for all rows: no output has the probability"
+        assert (note in " ".join(looms("predict", "m.skops", "t.csv").stderr.split())) == told
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Rows held out together and rows in order of time: from the options to what is held out."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -108,18 +107,6 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, grouped, visits):
     given = ("diagnose", grouped, "--data", "other.csv", "-b", 0)
     assert "left out one at a time here; see --groups" in looms(*given).stderr
     assert "160 rows of other.csv in 40 groups" in looms(*given, "--groups", "person").stdout
-
-
-@pytest.mark.slow
-def test_an_assessment_keeps_groups_together_in_its_store(looms, visits):
-    options = ["assess", visits, "-t", "ill", "-c", "linear", "-n", 2, "--store", "s", "--json"]
-    together = []
-    for groups in (["--drop", "patient"], ["--groups", "patient"]):
-        result = looms(*options, *groups)
-        assert result.exit_code == 0, result.stderr
-        assert "were in the store" not in result.stderr
-        together.append(json.loads(result.stdout)["groups_kept_together"])
-    assert together == [False, True]
 
 
 # Order in time -----------------------------------------------------------------------

@@ -154,6 +154,25 @@ def test_a_list_of_nothing_is_refused(looms, pets, one_line, options):
     one_line(looms("fit", pets, "-t", "kind", *options), 2, "names nothing")
 
 
+@pytest.mark.parametrize(
+    ("rule", "share", "told"),
+    [
+        ("recall=0.9", 0.75, True),
+        ("f1", 0.75, True),
+        ("f1", 0.25, False),
+        ("balanced", 0.75, False),
+        ("0.5", 0.75, False),
+    ],
+)
+def test_a_positive_class_of_most_rows_is_warned_of(capsys, rule, share, told):
+    y = np.where(np.arange(40) < 40 * share, "nein", "ja")
+    assert ModelRequest(threshold=rule)._check_classes(y) is None
+    text = f"Warning: --threshold {rule} treats nein as the positive class"
+    assert capsys.readouterr().err.startswith(text) == told
+    assert ModelRequest(threshold=rule, positive="ja")._check_classes(y) == "ja"
+    assert capsys.readouterr().err == ""
+
+
 def test_a_command_is_written_as_a_shell_takes_it():
     options = {"candidates": ["rbf", "linear"], "drop": ["a, b", "it's"], "prior": True, "seed": 0}
     command = command_of({"file": "my table.csv", "target": "y", "options": options})

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from sklearn import metrics
 from sklearn.dummy import DummyClassifier
+from sklearn.metrics import fbeta_score
+from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor
 from looms._scores import SCORES, score_with_error
 from looms._words import estimate_text, score_text
-from looms.cli._scores import rule_scores, show_confusion, show_scores
-from looms.threshold import Cost
+from looms.cli._scores import rule_scores, show_confusion, show_scores, show_tried
+from looms.report.facts import Facts
+from looms.threshold import AtLeast, BalancedError, Cost, FBeta
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -88,6 +91,46 @@ def test_a_cost_is_beside_those_of_one_class_for_all():
     assert scores == pytest.approx(
         {"cost per row": 0.45} | of_one | {"recall": 0.75, "precision": 15 / 35}
     )
+
+
+LOSSES = {
+    **{BalancedError(): "balanced error", FBeta(2.0): "1 - F2", Cost(1.0, 5.0): "cost per row"},
+    **{AtLeast("recall", 0.95): "1 - precision", AtLeast("precision", 0.6): "1 - recall"},
+}
+
+
+@pytest.mark.slow
+def test_candidates_are_compared_by_the_loss_of_the_rule(capsys):
+    assert {rule: rule.loss_name for rule in LOSSES} == LOSSES
+    y = np.arange(20) % 2
+    rows = X[:20] + y[:, None]
+    machine = stacked_classifier(
+        ["linear", "rbf"], combine="best", threshold=metrics.matthews_corrcoef
+    )
+    show_tried(Facts(machine.fit(rows, y)))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "5-fold loss of matthews_corrcoef " in shown
+
+
+@pytest.mark.parametrize("rule", [Cost(1.0, 5.0, -2.0, 0.5), FBeta(2.0), 0.3], ids=str)
+def test_scores_of_a_rule_from_python(looms, rule):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 3 > 0
+    X = rng.normal(size=(40, 2)) + y[:, None]
+    fitted = KernelClassifier("linear", mu=1e-3, threshold=rule).fit(X, y)
+    fitted.save("m.skops")
+    found = looms("show", "m.skops")
+    assert found.exit_code == 0, found.stderr
+    taken = fitted.evaluate(nested=False).decisions.predicted == 1
+    cost = np.mean(np.where(y, np.where(taken, -2.0, 5.0), np.where(taken, 1.0, 0.5)))
+    beta = 2.0 if isinstance(rule, FBeta) else 1.0
+    score = f"F{beta:g} {fbeta_score(y, taken, beta=beta):.4f}, "
+    of_one = np.where(y, -2.0, 1.0).mean(), np.where(y, 5.0, 0.5).mean()
+    costs = f"cost per row {cost:.4f}, always positive {{:.4f}}, always negative {{:.4f}}, "
+    costs = costs.format(*of_one)
+    first = costs if isinstance(rule, Cost) else "" if rule == 0.3 else score
+    recall = f"recall {taken[y].mean():.4f}"
+    assert f"(positive: True): {first}{recall}" in " ".join(found.stdout.split())
 
 
 def test_a_confusion_has_counts_recall_and_precision(capsys):
