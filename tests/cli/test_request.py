@@ -17,6 +17,8 @@ from looms import (
 from looms._advice import advice_in
 from looms.cli._errors import InputError, in_options
 from looms.cli._names import OF_MODEL, PANEL_OF, PARAMETERS
+from looms.cli._options import Columns, Source
+from looms.cli._prepare import prepare_file
 from looms.cli._request import ModelRequest
 from looms.cli._scores import command_of
 from looms.folds import GapKFold
@@ -171,6 +173,18 @@ def test_a_positive_class_of_most_rows_is_warned_of(capsys, rule, share, told):
     assert capsys.readouterr().err.startswith(text) == told
     assert ModelRequest(threshold=rule, positive="ja")._check_classes(y) == "ja"
     assert capsys.readouterr().err == ""
+
+
+def test_the_model_of_a_table_reads_it_as_the_command_did(tmp_path):
+    """With its decimal mark; in splits with the kinds of all rows."""
+    rows = "".join(f'"{k},12{k % 7}";{"uv"[k % 2]}\n' for k in range(20))
+    (tmp_path / "t.csv").write_text(f"a;y\n{rows}")
+    source, request = Source(file=tmp_path / "t.csv", decimal=","), ModelRequest(positive="u")
+    prepared = prepare_file(source, Columns("y"), request)
+    model = request.model_for(prepared)
+    assert (model.preprocess.decimal[0], model.pos_label) == (",", "u")
+    again = request.model_for(prepared, again=True)
+    assert again.preprocess.kinds == prepared.preprocessor.kinds_ == {"a": "number"}
 
 
 def test_a_command_is_written_as_a_shell_takes_it():
