@@ -221,12 +221,6 @@ def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch
 
 
 @pytest.mark.slow
-def test_the_bar_counts_refits(looms, pets_model, monkeypatch):
-    shown, _ = shown_on_a_terminal(looms, monkeypatch, "diagnose", pets_model, "-b", 19)
-    assert shown[-1][:2] == (19, 19)
-
-
-@pytest.mark.slow
 def test_candidates_are_compared_on_the_same_splits(looms, pets, one_line):
     given = ("compare", pets, *LINEAR, "-n", 2, "--metric", "accuracy")
     one_line(looms(*given), 2, "needs two --candidates or more")

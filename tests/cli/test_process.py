@@ -70,15 +70,13 @@ def test_the_list_of_commands_has_the_first_line_of_the_help_of_each():
         assert command.__doc__.splitlines()[0] == summary, name
 
 
-@pytest.mark.parametrize("module", ["pyarrow", "rich.progress"])
-def test_without_a_package_the_message_names_the_extra(tmp_path, module):
-    (tmp_path / "t.csv").write_text("a,y\n1,p\n2,q\n")
-    code = f"import sys; sys.modules[{module!r}] = None; {RUN}"
+def test_without_a_package_the_message_names_the_extra(tmp_path):
+    code = f"import sys; sys.modules['rich.progress'] = None; {RUN}"
     result = run("fit", "t.csv", "-t", "y", code=code, cwd=tmp_path)
     assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    (line,) = [line for line in result.stderr.splitlines() if 'pip install ".[cli]"' in line]
-    assert f"needs {module}, which is" in line or f"{module} is not" in line
+    assert result.stderr.count("\n") == 1
+    assert "rich.progress is not installed" in result.stderr
+    assert 'pip install ".[cli]"' in result.stderr
 
 
 @pytest.mark.parametrize("module", ["typer", "typer.core"])

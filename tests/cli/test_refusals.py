@@ -124,7 +124,7 @@ def test_how_they_end(looms, pets, pets_model, monkeypatch, command, raised, cod
         assert raised in (error, error.__cause__)
 
 
-@pytest.mark.parametrize("module", ["skops", "pandas"])
+@pytest.mark.parametrize("module", ["skops", "pandas", "pyarrow"])
 def test_missing_package_names_the_extra(fit, pets, monkeypatch, module):
     def absent(name):
         if name.partition(".")[0] == module:
