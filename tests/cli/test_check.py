@@ -22,6 +22,7 @@ def clinic(tmp_path):
     return "clinic.csv"
 
 
+@pytest.mark.slow
 def test_findings_are_those_of_python_and_speak_of_options(looms, clinic):
     frame = pd.read_csv(clinic)
     frame["day"] = pd.date_range("2021-01-01", periods=len(frame)).astype(str)
@@ -42,6 +43,7 @@ def test_findings_are_those_of_python_and_speak_of_options(looms, clinic):
     assert titles[0] == titles[1] != []
 
 
+@pytest.mark.slow
 def test_options_of_the_rows(looms, clinic):
     given = ("check", clinic, "-t", "ill")
     assert looms(*given, "--groups", "patient").stdout.endswith("Nothing was found.\n")

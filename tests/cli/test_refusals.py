@@ -137,6 +137,7 @@ def test_missing_package_names_the_extra(fit, pets, monkeypatch, module):
     assert f'needs {module}, which is not installed: pip install ".[cli]"' in result.stderr
 
 
+@pytest.mark.slow
 def test_limits_of_memory(looms, monkeypatch, one_line):
     Path("t.csv").write_text("a,y\n" + "1,2\n3,4\n" * 100)
     given = ("t.csv", "-t", "y")

@@ -150,7 +150,14 @@ def test_a_model_keeps_its_options_and_show_writes_them(sixty, folder):
     assert (metadata["file"], metadata["n_rows"]) == ("clinic.csv", 90)
     assert {"date", "looms_version", "sklearn_version", "seconds"} <= metadata.keys()
     shown = sixty["show c.skops"]["out"]
-    assert shown.startswith("Classification of 'ill', clinic.csv: 90 rows, 7 features\n")
+    begins = (
+        "Classification of 'ill', clinic.csv: 90 rows, 7 features\nOptions: all at their defaults\n"
+    )
+    assert shown.startswith(begins)
+    assert "\nColumns: number 'patient', 'age', 'crp', 'weight'; category 'smoker'; date " in shown
+    assert sixty["fit clinic.csv -t ill -o c.skops"]["out"] in shown
+    options = "\nOptions: --order low,middle,high --candidates linear,rbf\n"
+    assert options in sixty["show o.skops"]["out"]
     assert saved["v"].metadata["options"]["gap"] == 2
     assert saved["x"].metadata["n_rows"] == len(saved["x"].metadata["rows"]) == 80
     table = pd.read_csv(folder / "gaps.csv")
@@ -242,6 +249,16 @@ def test_metrics_of_scikit_learn_are_of_the_nested_scores(sixty, model):
     f1 = f1_score(model("f.skops").held_out_.y > 0, decisions.predicted == 1)
     assert f"\nf1: {f1:.4g}\n" in out
     assert f"\nroc_auc: {estimate_text(*scores.with_errors['roc_auc'])}\n" in out
+
+
+@pytest.mark.slow
+def test_recall_and_precision_are_at_the_threshold_of_the_rule(sixty, model):
+    machine = model("t.skops")
+    truth, taken = machine.held_out_.y > 0, scores_of(machine).decisions.predicted == 1
+    rates = f"recall {taken[truth].mean():.4f}, precision {truth[taken].mean():.4f}"
+    (fitted,) = (one["out"] for command, one in sixty.items() if "recall=0.9" in command)
+    assert f"at threshold recall=0.9 (positive: yes): {rates}\n" in fitted
+    assert machine.threshold == "recall=0.9"
 
 
 @pytest.mark.slow
