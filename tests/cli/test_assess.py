@@ -115,6 +115,8 @@ def test_lines_and_durations(capsys):
     meter.split(0, 2, None)
     meter.split(1, 2, result)
     assert "Split 3: raised ValueError: no way (1 of 2" in capsys.readouterr().err
+    meter.split(2, 2, SplitResult(-1, 9, 0, {"roc_auc": 0.6}, {"roc_auc": 0.75}))
+    assert "All rows: roc_auc 0.6000, own 0.7500 (2 of 2)\n" in capsys.readouterr().err
     durations = [_progress.duration(s) for s in (3, 119, 150, 7000, 7300)]
     assert durations == ["3 s", "119 s", "2 min", "117 min", "2 h 2 min"]
 
