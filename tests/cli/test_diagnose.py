@@ -13,10 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from typer.testing import CliRunner
 
-from looms import KernelClassifier, KernelRegressor
-from looms.cli._app import app
+from looms import KernelClassifier, KernelRegressor, TabularClassifier
 from looms.cli.diagnose import Plan, Subject, diagnosed
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
 from looms.diagnostics._problem import GivenMembers
@@ -43,14 +41,14 @@ def of_catches(tmp_path_factory):
     frame.loc[3, ["depth", "found"]] = 2.5, "no"
     folder = tmp_path_factory.mktemp("catches")
     frame.to_csv(folder / "catches.csv", index=False)
-    for name, options in {
-        "m": ["linear"],
-        "stack": ["linear,rbf"],
-        "svm": ["linear", "--loss", "hinge", "--threshold", "recall=0.95"],
+    svm = KernelClassifier("linear", loss="hinge", mu=0.01)
+    for name, model in {
+        "m": TabularClassifier(["linear"]),
+        "stack": TabularClassifier(["linear", "rbf"]),
+        "svm": TabularClassifier([svm], threshold="recall=0.95"),
     }.items():
-        command = ["fit", str(folder / "catches.csv"), "-t", "found", "--no-evaluate"]
-        output = ["-o", str(folder / f"{name}.skops")]
-        assert CliRunner().invoke(app, [*command, *output, "-c", *options]).exit_code == 0
+        model.fit(frame.drop(columns="found"), frame["found"])
+        model.save(folder / f"{name}.skops")
     return folder
 
 
