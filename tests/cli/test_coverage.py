@@ -45,6 +45,7 @@ def numbers(tmp_path):
     return TabularRegressor("linear").fit(frame[["x"]], frame["height"])
 
 
+@pytest.mark.slow
 def test_models_of_python_are_to_be_evaluated_before(looms, numbers, one_line):
     numbers.save("m.skops")
     predict = ("predict", "m.skops", "heights.csv", *LEVEL, "-o", "p.csv")

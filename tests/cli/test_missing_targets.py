@@ -31,6 +31,7 @@ def test_the_error_names_the_option(looms, gaps, one_line, command, options):
     one_line(result, 2, f"{text}not known, or leave them out by {OPTION}")
 
 
+@pytest.mark.slow
 def test_all_commands_number_rows_as_the_file_does(looms, fit, gaps, one_line):
     assert fit("t.csv", "-t", "y", OPTION, "-c", "linear", "-o", "m.skops").exit_code == 0
     diagnose = ("diagnose", "m.skops", "--bootstrap", 0, "--output")
