@@ -9,15 +9,19 @@ names of the files that a command made; seconds and dates are taken out.
     python benchmarks/command_outputs.py --compare before.json after.json
 
 The comparison prints the lines that differ, and how many commands are the same.
+`tests/cli/test_sixty_commands.py` runs the same commands, and compares what does not depend on
+wording or numbers.
 """
 
 import argparse
 import json
 import os
 import re
+from contextlib import chdir
 from difflib import unified_diff
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -138,34 +142,28 @@ def without_times(text: str) -> str:
     return re.sub(r"\d(\.\d)?e-\d\d", "#", text)
 
 
-def outputs() -> dict[str, dict[str, object]]:
-    """Status, streams and new files of every command, in a folder of its own."""
-    found: dict[str, dict[str, object]] = {}
-    before = Path.cwd()
-    with TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            make_tables()
-            for k, command in enumerate(COMMANDS.strip().splitlines()):
-                known = set(os.listdir("."))
-                result = CliRunner().invoke(app, command.split())
-                streams = (without_times(text) for text in (result.stdout, result.stderr))
-                made = sorted({*os.listdir(".")} - known)
-                status = {"status": result.exit_code, "files": made}
-                found[f"{k} {command}"] = status | dict(zip(("out", "err"), streams, strict=True))
-        finally:
-            os.chdir(before)
+def outcomes(folder: Path) -> dict[str, dict[str, Any]]:
+    """Status, streams and new files of every command, which run one after the other in a folder."""
+    found: dict[str, dict[str, Any]] = {}
+    with chdir(folder):
+        make_tables()
+        for command in COMMANDS.strip().splitlines():
+            known = {*os.listdir(".")}
+            result = CliRunner().invoke(app, command.split())
+            made = sorted({*os.listdir(".")} - known)
+            found[command] = {"status": result.exit_code, "files": made}
+            found[command] |= {"out": result.stdout, "err": result.stderr}
     return found
 
 
-def compare(before: dict[str, dict[str, object]], after: dict[str, dict[str, object]]) -> None:
+def compare(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> None:
     """Print what differs."""
     same = 0
     for command in before | after:
         was, now = (each.get(command, {}) for each in (before, after))
         same += was == now
         if was != now:
-            print(f"looms {command.partition(' ')[2]}")
+            print(f"looms {command}")
         for key in was | now if was != now else ():
             texts = [str(each.get(key, "")).splitlines() for each in (was, now)]
             lines = list(unified_diff(*texts, lineterm="", n=0))[2:]
@@ -179,7 +177,11 @@ def main() -> None:
     parser.add_argument("--compare", type=Path, nargs=2, metavar="FILE")
     options = parser.parse_args()
     if options.write:
-        options.write.write_text(json.dumps(outputs(), indent=1), encoding="utf-8")
+        with TemporaryDirectory() as folder:
+            found = outcomes(Path(folder))
+        for each in found.values():
+            each |= {name: without_times(each[name]) for name in ("out", "err")}
+        options.write.write_text(json.dumps(found, indent=1), encoding="utf-8")
     if options.compare:
         compare(*(json.loads(path.read_text(encoding="utf-8")) for path in options.compare))
 

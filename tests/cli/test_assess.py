@@ -1,4 +1,4 @@
-"""looms assess: scores, table, resumption, refusals."""
+"""looms assess and compare: splits, resumption, progress, refusals."""
 
 import json
 import os
@@ -9,61 +9,55 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import looms as package
+from looms import TabularClassifier, compare
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.cli import _progress
-from looms.cli import assess as assess_module
+from looms.cli._options import Columns, Source
+from looms.cli._prepare import prepare_file
 from looms.cli._progress import Meter
 from looms.cli._request import ModelRequest
-from looms.cli.fit import train
+from looms.cli.assess import SeveralRequests, SplitRequest, show_result
+
+LINEAR = ("-t", "kind", "-c", "linear")
 
 
-@pytest.mark.slow
-def test_summary_and_table(looms, pets):
-    result = looms("assess", pets, "-t", "kind", "-n", 5, "-c", "linear", "-o", "table.csv")
-    assert result.exit_code == 0, result.stderr
-    table = pd.read_csv("table.csv", index_col="split")
-    frame = pd.read_csv(pets)
-    X, y = frame.drop(columns="kind"), frame["kind"].to_numpy(str)
-    model = package.TabularClassifier(["linear"])
-    expected = package.assess(model, X, y, 5, random_state=0)
-    assert np.isfinite(table["loo_roc_auc"]).all()
-    assert table["balanced_accuracy"].tolist() == expected.table["balanced_accuracy"].tolist()
-    assert table["loo_roc_auc"].tolist() == expected.table["loo_roc_auc"].tolist()
-    assert (
-        len(
-            re.findall(
-                r"^Split \d: balanced_accuracy [\d.]+, own [\d.]+; roc_auc", result.stderr, re.M
-            )
-        )
-        == 5
-    )
-    assert re.search(r"\(1 of 5, about \d+ s left\)", result.stderr)
-    assert "(5 of 5)" in result.stderr
-    assert result.stdout.splitlines()[0] == "candidates linear"
-    assert f"balanced_accuracy   {expected.mean['balanced_accuracy']:.4f}" in result.stdout
-    assert expected.optimism_text("balanced_accuracy") in result.stdout
-    assert "a row for each split is in table.csv" in result.stderr
+def test_options_are_those_of_python(pets):
+    request = ModelRequest(groups="weight", sample_weight="indoors", seed=3, jobs=2)
+    frame = pd.read_csv(pets).fillna({"weight": 4}).astype({"indoors": int})
+    frame.to_csv(pets, index=False)
+    prepared = prepare_file(Source(file=pets), Columns("kind"), request)
+    given = SplitRequest(7, 0.25, "kfold", ["f1"], "kept").options(request, prepared)
+    assert given.pop("groups") is prepared.groups
+    assert given.pop("sample_weight") is prepared.weight
+    assert given == {
+        **{"n_splits": 7, "test_size": 0.25, "method": "kfold", "scoring": ["f1"]},
+        **{"store": "kept", "n_jobs": 2, "random_state": 3, "gap": 0},
+    }
+    given = SplitRequest(test_size=5.0).options(ModelRequest(time="day", gap=4), prepared)
+    assert [given[name] for name in ("test_size", "method", "gap")] == [5, "forward", 4]
+    assert isinstance(given["test_size"], int)
+    assert SplitRequest().options(ModelRequest(), prepared)["method"] == "shuffle"
 
 
-@pytest.mark.slow
-def test_regression(looms, data_folder):
-    result = looms("assess", data_folder / "mcycle.csv", "-t", "target", "-c", "rbf", "--splits", 3)
-    assert result.exit_code == 0, result.stderr
-    assert re.search(r"^rmse +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+ +[\d.]+$", result.stdout, re.M)
+def test_each_candidate_is_a_model_of_its_own():
+    requests = SeveralRequests(candidates=["auto", "rbf"], cv="5").requests()
+    models = {name: request.model(True) for name, request in requests.items()}
+    assert models["auto"].candidates == TabularClassifier().candidates
+    assert models["rbf"].candidates == ["rbf"]
+    assert [model.cv for model in models.values()] == [5, 5]
 
 
 @pytest.mark.slow
 def test_resumes(looms, pets):
-    arguments = ("assess", pets, "-t", "kind", "-c", "rbf", "--store", "kept")
-    first = looms(*arguments, "-n", 3, "-o", "a.csv")
+    arguments = ("assess", pets, *LINEAR, "--store", "kept")
+    first = looms(*arguments, "-n", 2, "-o", "a.csv")
     assert first.exit_code == 0, first.stderr
     assert "were in the store" not in first.stderr
-    more = looms(*arguments, "-n", 5, "-o", "b.csv")
-    assert "3 of 5 splits were in the store" in more.stderr
+    more = looms(*arguments, "-n", 4, "-o", "b.csv")
+    assert "2 of 4 splits were in the store" in more.stderr
     assert more.stderr.count("Split ") == 2
-    looms("assess", pets, "-t", "kind", "-c", "rbf", "-n", 5, "-o", "c.csv")
+    looms("assess", pets, *LINEAR, "-n", 4, "-o", "c.csv")
     with open("b.csv", "rb") as resumed, open("c.csv", "rb") as whole:
         assert resumed.read() == whole.read()
 
@@ -75,7 +69,7 @@ def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given)
         if done == 3:
             raise KeyboardInterrupt
 
-    arguments = ("assess", pets, "-t", "kind", "-c", "rbf", "-n", 5, *given)
+    arguments = ("assess", pets, *LINEAR, "-n", 4, *given)
     with monkeypatch.context() as patched:
         patched.setattr(Meter, "split", stopping)
         stopped = looms(*arguments, "-o", "t.csv")
@@ -83,77 +77,21 @@ def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given)
     assert "3 random splits, seed 0" in stopped.stdout
     assert re.search(r"^balanced_accuracy +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+", stopped.stdout, re.M)
     last = stopped.stderr.splitlines()[-1]
-    assert last.startswith("Interrupted. 3 of 5 splits are done and ")
+    assert last.startswith("Interrupted. 3 of 4 splits are done and ")
     assert "repeat it to run the rest" in last if given else "--store" in last
     assert not os.path.exists("t.csv")
     resumed = looms(*arguments)
-    assert ("3 of 5 splits were in the store" in resumed.stderr) == bool(given)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["kfold", "bootstrap"])
-def test_methods(looms, pets, method):
-    result = looms(
-        *(
-            "assess",
-            pets,
-            "-t",
-            "kind",
-            "-c",
-            "rbf",
-            "--method",
-            method,
-            "-n",
-            4,
-            "--test-size",
-            0.25,
-        ),
-    )
-    assert result.exit_code == 0, result.stderr
-    assert {"kfold": "4 folds", "bootstrap": "4 bootstrap resamples"}[method] in result.stdout
-    assert ("All rows: " in result.stderr) == (method == "bootstrap")
-
-
-@pytest.mark.slow
-def test_report(looms, data_folder, tmp_path, monkeypatch):
-    file = data_folder / "haberman.csv"
-    given = ("-t", "target", "-n", 3, "-c", "linear", "--test-size", 0.3, "--threshold", "balanced")
-    result = looms("assess", file, *given, "--report", "nested.html")
-    assert result.exit_code == 0, result.stderr
-    page = (tmp_path / "nested.html").read_text(encoding="utf-8")
-    assert "score of the outer splits has a larger standard error" in page  # 3 times 92 of 306 rows
-    assert "Nested cross-validation report" in page
-    monkeypatch.setattr(  # the model of all rows is not evaluated
-        assess_module, "train", lambda *given: train(*given[:3], False, *given[4:])
-    )
-    result = looms("assess", file, *given, "--report", "r.html")
-    assert result.exit_code == 0, result.stderr
-    assert "the report is in r.html" in result.stderr
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "<title>target, haberman.csv</title>" in page
-    assert "alanced accuracy to expect on new rows" in page
-    assert "an optimistic score" not in page
-    outer = re.search(r"^balanced_accuracy +([\d.]+)", result.stdout, re.M)[1]
-    headline = page[page.index('class="headline"') :].partition("</section>")[0]
-    assert f"{float(outer):.3f}" in headline or f"{100 * float(outer):.1f}" in headline
-    assert "Another estimator was assessed" not in page
-    assert "called by their number in the file, counted from 1" in page
-    again = looms("assess", file, *given, "--report", "r.html")
-    assert again.exit_code == 2
-    assert again.stdout == ""
+    assert ("3 of 4 splits were in the store" in resumed.stderr) == bool(given)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--method", "kfold", "-n", 7], "not a multiple of the 10 folds"),
-        (["--test-size", 1.5], "--test-size must be a share between 0 and 1"),
-        (["--jobs", 0], "--jobs 0 would run nothing"),
-        (["-c", "cosine"], "Unknown --candidates 'cosine'"),
-        (["--store", "."], "the folder is no store and holds other files, such as 'pets.csv'"),
-        (["-o", "nowhere/table.csv"], "there is no folder nowhere"),
+        (["--test-size", 1.5], "--test-size"),
+        (["--store", "."], "holds other files, such as 'pets.csv'"),
         (["--report", "nowhere/r.html"], "there is no folder nowhere"),
-        (["--report", "r.html", "-o", "r.html"], "--output and --report are both r.html; give"),
+        (["--report", "r.html", "-o", "r.html"], "--output and --report are both r.html"),
         (["--report", "pets.csv"], "is an input and would be lost; name another --report"),
     ],
 )
@@ -162,20 +100,11 @@ def test_refusals(looms, pets, one_line, arguments, said):
     assert os.listdir() == ["pets.csv"]
 
 
-def test_class_with_one_member(looms, pets, one_line):
-    frame = pd.read_csv(pets)
-    frame.loc[0, "kind"] = "ferret"
-    frame.to_csv("rare.csv", index=False)
-    result = looms("assess", "rare.csv", "-t", "kind")
-    one_line(result, 2, "Class 'ferret' has 1 member, and a split")
-    assert not re.search(r"^Split \d", result.stderr, re.M)  # before any work
-
-
 def test_failed_splits_are_warned_of_before_the_table(capsys):
     splits = [SplitResult(k, 9, 3, {"roc_auc": 0.6 + k / 10}) for k in range(2)]
     splits += [SplitResult(2, 9, 3, error="ValueError: one class")]
     made = Assessment(tuple(splits), None, ("roc_auc",), "shuffle", 0, "a model")
-    assess_module.show_result(made, ModelRequest(), json=False)
+    show_result(made, ModelRequest(), json=False)
     text = "Warning: 1 of 3 splits failed: the scores are without them; the first: ValueError: one"
     assert capsys.readouterr().err.startswith(text)
 
@@ -186,6 +115,8 @@ def test_lines_and_durations(capsys):
     meter.split(0, 2, None)
     meter.split(1, 2, result)
     assert "Split 3: raised ValueError: no way (1 of 2" in capsys.readouterr().err
+    meter.split(2, 2, SplitResult(-1, 9, 0, {"roc_auc": 0.6}, {"roc_auc": 0.75}))
+    assert "All rows: roc_auc 0.6000, own 0.7500 (2 of 2)\n" in capsys.readouterr().err
     durations = [_progress.duration(s) for s in (3, 119, 150, 7000, 7300)]
     assert durations == ["3 s", "119 s", "2 min", "117 min", "2 h 2 min"]
 
@@ -272,33 +203,8 @@ def shown_on_a_terminal(looms, monkeypatch, *arguments):
 
 
 @pytest.mark.slow
-def test_copies_together_are_on_one_side_of_every_split(looms):
-    rng = np.random.default_rng(0)
-    once = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc")).assign(y=["u", "v"] * 20)
-    pd.concat([once] * 3).to_csv("thrice.csv", index=False)
-    command = (
-        "assess",
-        "thrice.csv",
-        "-t",
-        "y",
-        "-n",
-        "3",
-        "--test-size",
-        "0.3",
-        "--candidates",
-        "rbf",
-    )
-    result = looms(*command)
-    assert "80 of 120 rows are duplicates" in " ".join(result.stderr.split())
-    assert "rows are duplicates" not in result.stdout  # of the splits, which is the same news
-    looms(*command, "--duplicates", "group", "-o", "splits.csv")
-    assert pd.read_csv("splits.csv")["balanced_accuracy"].mean() < 0.7
-
-
-@pytest.mark.slow
 def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch):
-    arguments = ("assess", pets, "-t", "kind", "-c", "rbf", "-n", 3)
-    shown, result = shown_on_a_terminal(looms, monkeypatch, *arguments)
+    shown, result = shown_on_a_terminal(looms, monkeypatch, "assess", pets, *LINEAR, "-n", 3)
     assert [each[:2] for each in shown] == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert all("balanced_accuracy" in text for *_, text in shown[1:])
     assert np.isfinite(float(re.search(r"balanced_accuracy +([\d.]+)", result.stdout)[1]))
@@ -307,7 +213,7 @@ def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch)
 @pytest.mark.slow
 def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch):
     pytest.importorskip("sklearn.callback")
-    arguments = ("fit", pets, "-t", "kind", "-c", "linear", "-c", "rbf", "--no-evaluate")
+    arguments = ("fit", pets, *LINEAR, "-c", "rbf", "--no-evaluate")
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
     assert shown[0] == (0, 2, "linear, squared error")
     assert (2, 2) in [each[:2] for each in shown]
@@ -317,47 +223,19 @@ def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch
 
 
 @pytest.mark.slow
-def test_the_bar_counts_refits(looms, pets_model, monkeypatch):
-    arguments = ("diagnose", pets_model, "-b", 19)
-    shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
-    assert shown[-1][:2] == (19, 19)
-
-
-@pytest.mark.slow
 def test_candidates_are_compared_on_the_same_splits(looms, pets, one_line):
-    given = ("-t", "kind", "-n", 3, "--metric", "accuracy")
-    result = looms("compare", pets, *given, "-c", "linear", "-c", "rbf", "-o", "d.csv")
-    assert result.exit_code == 0, result.stderr
+    given = ("compare", pets, *LINEAR, "-n", 2, "--metric", "accuracy")
+    one_line(looms(*given), 2, "needs two --candidates or more")
+    told = looms(*given, "-c", "rbf", "-o", "d.csv", "--json", "--quiet")
+    assert (told.exit_code, told.stderr) == (0, "")
+    told = json.loads(told.stdout)
     frame = pd.read_csv(pets)
-    models = {name: package.TabularClassifier([name]) for name in ("linear", "rbf")}
-    expected = package.compare(
-        models,
-        frame.drop(columns="kind"),
-        frame["kind"],
-        n_splits=3,
-        scoring=["accuracy"],
-        random_state=0,
-    )
+    models = {name: TabularClassifier([name]) for name in ("linear", "rbf")}
+    X, y = frame.drop(columns="kind"), frame["kind"]
+    expected = compare(models, X, y, n_splits=2, scoring=["accuracy"], random_state=0)
     found = pd.read_csv("d.csv")
     assert found["first"].tolist() == ["linear"]
     for name in ("difference", "standard_error"):
         assert found[name].tolist() == pytest.approx(expected.differences()[name].tolist())
-    assert result.stdout.count("3 random splits, seed 0") == 2
-    assert "accuracy, linear − rbf" in result.stdout
-    told = looms("compare", pets, *given, "-c", "linear", "-c", "rbf", "--json", "--quiet")
-    assert told.stderr == ""
-    assert set(json.loads(told.stdout)["candidates"]) == {"linear", "rbf"}
-    blocks = result.stdout.split("\n\n")
-    assert [block.splitlines()[0] for block in blocks[:2]] == ["linear", "rbf"]
-    one_line(looms("compare", pets, *given, "-c", "rbf"), 2, "needs two --candidates or more")
-
-
-def test_auto_is_compared_as_the_default_model(looms, pets, monkeypatch):
-    given = []
-    monkeypatch.setattr(
-        assess_module, "compare_splits", lambda models, *_, **__: given.append(models) or 1 / 0
-    )
-    looms("compare", pets, "-t", "kind", "-c", "auto,rbf", "-n", 2)
-    (models,) = given
-    assert models["auto"].candidates == package.TabularClassifier().candidates
-    assert models["rbf"].candidates == ["rbf"]
+        assert told["differences"][0][name] == pytest.approx(found[name][0])
+    assert list(told["candidates"]) == ["linear", "rbf"]

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from looms import check
+
 
 @pytest.fixture
 def clinic(tmp_path):
@@ -20,54 +22,36 @@ def clinic(tmp_path):
     return "clinic.csv"
 
 
-def test_findings_speak_of_options(looms, clinic):
-    result = looms("check", clinic, "-t", "ill", "--drop", "patient", "--report", "page.html")
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("Classification of 'ill': 120 rows, 3 columns\n")
-    assert "- Rows like repeats of others" in result.stdout
-    assert "--groups" in result.stdout
-    assert "groups=" not in result.stdout
-    with open("page.html", encoding="utf-8") as page:
-        assert "hold them out together, by --groups" in page.read()
-    assert looms("check", clinic, "-t", "ill", "--groups", "patient").stdout.endswith(
-        "Nothing was found.\n"
-    )
-
-
-def test_no_finding_speaks_python(looms, clinic):
+@pytest.mark.slow
+def test_findings_are_those_of_python_and_speak_of_options(looms, clinic):
     frame = pd.read_csv(clinic)
     frame["day"] = pd.date_range("2021-01-01", periods=len(frame)).astype(str)
-    pd.concat([frame, frame[::2]]).to_csv("more.csv", index=False)
     frame.to_csv("days.csv", index=False)
-    said = looms("check", "days.csv", "-t", "ill").stdout
-    said = " ".join((said + looms("check", "more.csv", "-t", "ill").stdout).split())
-    assert "hold out windows of time by --time" in said
-    assert "hold them out together by --groups COLUMN." in said
-    assert "Drop them, or give --duplicates group." in said
-    assert "GapKFold" not in said
-    assert "as groups" not in said
+    pd.concat([frame, frame[::2]]).to_csv("more.csv", index=False)
+    result = looms("check", "days.csv", "-t", "ill", "--report", "page.html")
+    said = " ".join((result.stdout + looms("check", "more.csv", "-t", "ill").stdout).split())
+    for option in ("--time", "--groups patient", "--duplicates group"):
+        assert option in said
+    assert not {"GapKFold", "groups="} & {*said.split()}
+    with open("page.html", encoding="utf-8") as page:
+        assert "--groups" in page.read()
+    found = json.loads(looms("check", "more.csv", "-t", "ill", "--json", "-q").stdout)
+    expected = check(pd.read_csv("more.csv"), "ill")
+    for name in ("classes", "columns", "n_rows", "task"):
+        assert found[name] == expected[name]
+    titles = [[one["title"] for one in each["findings"]] for each in (found, expected)]
+    assert titles[0] == titles[1] != []
 
 
-def test_values_are_those_of_python(looms, clinic):
-    import looms as library
-
-    found = json.loads(looms("check", clinic, "-t", "ill", "--json", "-q").stdout)
-    expected = library.check(pd.read_csv(clinic), "ill")
-    assert {name: found[name] for name in ("classes", "columns", "n_rows", "task")} == {
-        name: expected[name] for name in ("classes", "columns", "n_rows", "task")
-    }
-    assert [one["title"] for one in found["findings"]] == [
-        one["title"] for one in expected["findings"]
-    ]
-
-
-def test_rows_without_a_target_are_left_out(looms, clinic):
+@pytest.mark.slow
+def test_options_of_the_rows(looms, clinic):
+    given = ("check", clinic, "-t", "ill")
+    assert looms(*given, "--groups", "patient").stdout.endswith("Nothing was found.\n")
+    assert "Rows like repeats of others" in looms(*given, "--drop", "patient").stdout
     frame = pd.read_csv(clinic)
     frame.loc[[2, 5], "ill"] = None
-    frame.to_csv("gaps.csv", index=False)
-    result = looms("check", "gaps.csv", "-t", "ill")
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("Classification of 'ill': 118 rows")
+    frame.to_csv(clinic, index=False)
+    assert looms(*given).stdout.startswith("Classification of 'ill': 118 rows")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
-"""What `looms fit` says of a table, and what it leaves alone."""
+"""What `looms fit` says of a table and a model, and what it leaves alone."""
 
+import html
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -10,11 +11,14 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 from stacks import stacked_regressor
+from typer.testing import CliRunner
 
-from looms._scores import score_with_error
-from looms._words import estimate_text, score_text
+from looms.cli._app import app
 from looms.cli.fit import certified
-from looms.model_files import load_model, save_model
+from looms.diagnostics import row_order
+from looms.model_files import load_model
+
+LINEAR = ("-t", "c", "-c", "linear", "-o", "m.skops")
 
 
 @pytest.fixture
@@ -26,46 +30,20 @@ def replicates(tmp_path):
     return path
 
 
-def test_the_input_is_never_overwritten(fit, replicates, one_line):
-    before = replicates.read_bytes()
-    result = fit(replicates, "--target", "c", "--output", replicates, "--force")
-    one_line(result, 2, "is an input and would be lost")
-    assert replicates.read_bytes() == before
-
-
-@pytest.mark.slow
-def test_predictions_overwrite_neither_model_nor_table(looms, fit, replicates, one_line):
-    assert fit(replicates, "--target", "c", "-o", "m.skops").exit_code == 0
-    for name in ("m.skops", replicates):
-        result = looms("predict", "m.skops", replicates, "-o", name, "--force")
-        one_line(result, 2, "is an input and would be lost")
-    load_model("m.skops")
-
-
-@pytest.mark.slow
-def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
-    result = fit(replicates, "--target", "c", "-o", "m.skops")
-    assert "copies" not in result.stderr  # of few discrete values
-    rows = [f"{i * i / 7},{i * 7 % 20 / 11},{'x' if i % 3 else 'y'}" for i in range(20)]
-    Path("fine.csv").write_text("\n".join(["a,b,c", *rows, *rows[:9]]) + "\n")
-    result = fit("fine.csv", "--target", "c", "-o", "fine.skops")
-    assert result.stderr.count("9 of 29") == 1
-    assert "--duplicates group" in result.stderr
-    result = fit("fine.csv", "-t", "c", "--duplicates", "group", "-o", "together.skops")
-    assert "of 29" not in result.stderr
-    assert load_model("together.skops").model.units_.grouped
+# The model in its file ---------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_the_model_is_certified(fit, replicates, monkeypatch):
-    result = fit(replicates, "-t", "c", "-o", "m.skops")
-    assert "outputs of 3 rows agree with refits" in result.stderr
+    assert "outputs of 3 rows agree with refits" in fit(replicates, *LINEAR).stderr
     assert load_model("m.skops").model.certificate_.holds
-    monkeypatch.setattr("looms.cli.fit._CHEAP", 30)
-    result = fit(replicates, "-t", "c", "-o", "two.skops")
-    assert "agree with refits" not in result.stderr
-    result = fit(replicates, "-t", "c", "-o", "three.skops", "--certify")
-    assert "agree with refits" in result.stderr
+    monkeypatch.setattr("looms.cli.fit._CHEAP", 1)
+    assert "agree with refits" not in fit(replicates, *LINEAR, "-f").stderr
+    assert "agree with refits" in fit(replicates, *LINEAR, "-f", "--certify").stderr
+    monkeypatch.setattr("looms.fitted._certificate.LARGEST_BOUND", 0.0)
+    result = fit(replicates, *LINEAR, "-f", "--certify")
+    (line,) = [each for each in result.stderr.splitlines() if "refits" in each]
+    assert line.startswith("Warning: Outputs of 3 rows are too ill-conditioned to tell")
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
@@ -75,26 +53,10 @@ def test_a_certificate_that_is_cut_short_leaves_the_model(fit, replicates, monke
         raise failure
 
     monkeypatch.setattr("looms.estimators._model.Model.certify", cut_short)
-    result = fit(replicates, "-t", "c", "-o", "m.skops", "--certify")
+    result = fit(replicates, *LINEAR, "--certify")
     assert result.exit_code == (130 if failure is KeyboardInterrupt else 1)
-    assert "the model is in m.skops, without a certificate" in result.stderr
+    assert "the model is in m.skops" in result.stderr
     assert not hasattr(load_model("m.skops").model, "certificate_")
-
-
-@pytest.mark.parametrize("written", [True, False])
-@pytest.mark.slow
-def test_an_interrupted_fit_says_if_its_model_is_in_the_file(fit, replicates, monkeypatch, written):
-    def interrupted(*arguments):
-        if written:
-            save_model(*arguments)
-        raise KeyboardInterrupt
-
-    assert fit(replicates, "-t", "c", "-c", "linear", "-o", "m.skops").exit_code == 0
-    monkeypatch.setattr("looms.cli.fit.save_model", interrupted)
-    result = fit(replicates, "-t", "c", "-c", "linear", "-o", "m.skops", "--force")
-    assert result.exit_code == 130
-    assert ("the model is in m.skops" in result.stderr) == written
-    assert result.stderr.endswith("Interrupted.\n")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +64,7 @@ def test_an_interrupted_fit_says_if_its_model_is_in_the_file(fit, replicates, mo
     [
         ("scored", MemoryError("too many rows to score")),
         ("certified", ValueError("no refit")),
-        ("facts_of", KeyError("a fact")),
+        ("facts_of", KeyboardInterrupt()),
         ("write_page", OSError("full")),
     ],
 )
@@ -112,8 +74,7 @@ def test_the_model_is_in_its_file_before_what_may_fail(fit, replicates, monkeypa
         raise error
 
     monkeypatch.setattr(f"looms.cli.fit.{step}", failing)
-    more = "--test", replicates, "--report", "page.html"
-    result = fit(replicates, "-t", "c", "-c", "linear", "-o", "m.skops", *more)
+    result = fit(replicates, *LINEAR, "--test", replicates, "--report", "page.html")
     assert result.exit_code
     assert "the model is in m.skops\n" in result.stderr
     assert len(load_model("m.skops").model.predict(pd.read_csv(replicates).drop(columns="c")))
@@ -126,15 +87,6 @@ def test_trees_alone_have_no_certificate():
     model = stacked_regressor([tree]).fit(rows, (rows[:, 0] > 15) * 1.0)
     for always in (False, True):
         assert certified(SimpleNamespace(last=model), always) is None
-
-
-@pytest.mark.slow
-def test_a_machine_without_certain_digits_is_warned_of(fit, replicates, monkeypatch):
-    monkeypatch.setattr("looms.fitted._certificate.LARGEST_BOUND", 0.0)
-    result = fit(replicates, "-t", "c", "-o", "m.skops")
-    assert result.exit_code == 0
-    (line,) = [each for each in result.stderr.splitlines() if "refits" in each]
-    assert line.startswith("Warning: Outputs of 3 rows are too ill-conditioned to tell")
 
 
 @pytest.mark.slow
@@ -168,63 +120,163 @@ def test_a_table_goes_through_each_room_in_turn(fit, pets):
     assert tuple(dict.fromkeys(walk)) == ("datasets", "tables", "estimators", *stations[4:])
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0376, "0.0376"),
-        (0.0, "0.0000"),
-        (4.7e-8, "4.7e-08"),
-        (391.9773, "392.0"),
-        (-12180.7, "-12181"),
-        (11031258.48, "1.103e+07"),
-    ],
-)
-def test_scores_have_digits_in_any_units(value, text):
-    assert score_text(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "of", "text"),
-    [
-        (440.53, 4740.2, "441"),
-        (1.9e-17, 0.25, "0.0000"),
-        (-3e-9, 0.25, "0.0000"),
-        (-6.78, 4011.0, "-7"),
-        (3.21, 52.0, "3.21"),
-    ],
-)
-def test_what_belongs_to_a_score_has_its_decimals(value, of, text):
-    assert score_text(value, of) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "text"),
-    [
-        (4740.2, 440.5, "4740 ± 440"),
-        (10161.3, 868.0, "10161 ± 870"),
-        (0.5479, 0.0769, "0.5479 ± 0.077"),
-        (3e-12, 2e-13, "3e-12 ± 2e-13"),
-        (0.5, float("nan"), "0.5"),
-        (float("nan"), 1.0, "–"),
-    ],
-)
-def test_standard_errors_have_two_digits_and_no_exponents(value, error, text):
-    assert estimate_text(value, error) == text
-
-
-def test_shares_and_r2_have_at_most_four_decimals():
-    assert score_with_error("r2", -0.034196, 1.9e-17) == "-0.0342 ± 0"
-    assert score_with_error("rmse", 0.034196, 1.9e-17) == "0.0342 ± 1.9e-17"
+# The page ----------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_scores_of_rare_events_begin_with_those_of_probabilities(fit):
+def test_the_page_has_the_notes_on_columns_that_the_fit_prints(fit, tmp_path, monkeypatch):
+    asked = []
+
+    def counted(machine):
+        asked.append(machine)
+        return row_order(machine)
+
+    monkeypatch.setattr("looms.report._cautions.row_order", counted)
     rng = np.random.default_rng(0)
-    ill = rng.permutation(200) < 34
-    table = pd.DataFrame({"x": rng.normal(size=200) + 1.2 * ill, "ill": np.where(ill, "yes", "no")})
-    table.to_csv("rare.csv", index=False)
+    frame = pd.DataFrame(
+        {"a": rng.normal(size=40).round(1), "name": [f"row {k}" for k in range(40)]}
+    )
+    frame["when"] = pd.date_range("2020-01-01", periods=40).strftime("%Y-%m-%d")
+    frame["c"] = np.where(frame.a + rng.normal(size=40) > 0, "x", "y")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    result = fit("t.csv", *LINEAR, "--report", "r.html")
+    assert result.exit_code == 0, result.stderr
+    assert "the report is in r.html" in result.stderr
+    assert len(asked) == 1  # for the page and the terminal
+    page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
+    notes = [line.partition(": ")[2] for line in result.stderr.splitlines()]
+    columns = [line for line in notes if "'when'" in line or "'name'" in line]
+    assert len(columns) == 2
+    for line in columns:
+        assert f"<dt>Columns</dt><dd>{line[0].upper()}{line[1:]}.</dd>" in page
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_what_is_not_installed_is_said_before_the_fit(fit, pets, one_line, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    result = fit(pets, "-t", "kind", "-o", "m.skops", "--report", "r.html")
+    one_line(result, 1, f'{package}, which is not installed: pip install ".[report]"')
+    assert not pets.with_name("m.skops").exists()
+
+
+# Doubts ------------------------------------------------------------------------------
+
+
+def _rare():
+    """20 of 200 rows are of a class that the features rank well."""
+    rng = np.random.default_rng(3)
+    positive = np.arange(200) < 20
+    frame = pd.DataFrame(rng.normal(size=(200, 3)) + 2.0 * positive[:, None], columns=list("abc"))
+    frame["ward"] = rng.choice(["north", "south"], 200)
+    frame["day"] = pd.date_range("2020-01-01", periods=200).strftime("%d.%m.%Y")
+    frame["event"] = np.where(positive, "yes", "no")
+    return frame
+
+
+@pytest.fixture(scope="module")
+def rare(tmp_path_factory):
+    """A model of that table, fitted once, and only read."""
+    folder = tmp_path_factory.mktemp("rare")
+    _rare().to_csv(folder / "rare.csv", index=False)
+    names = [str(folder / name) for name in ("rare.csv", "rare.skops")]
+    options = ["-t", "event", "-c", "linear", "--no-evaluate", "-o"]
+    assert CliRunner().invoke(app, ["fit", names[0], *options, names[1]]).exit_code == 0
+    return names[1]
+
+
+def said(result):
+    assert result.exit_code == 0, result.stderr
+    lines = result.stderr.splitlines()
+    return [one for one in lines if "read as a date" not in one and not one.startswith("Cand")]
+
+
+@pytest.mark.slow
+def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, fit):
+    frame = _rare().drop(columns="day")
+    frame.assign(a=frame.a * 0.3, b=0.0).to_csv("rare.csv", index=False)
+    given = ("rare.csv", "-t", "event", "-c", "linear", "-f")
+    result = fit(*given, "--calibration", "none", "--report", "page.html")
+    (line,) = [line for line in said(result) if line.startswith("Warning: ")]
+    remedy = "Consider --threshold balanced, --class-weight balanced or another kernel (--candid"
+    assert remedy in line
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "--class-weight balanced" in page
+    assert "class_weight=" not in page
+    shown = looms("show", "rare.looms.skops").stdout
+    assert "Confusion, leave-one-out" in shown
+    assert "Confusion, leave-one-out" in result.stdout
     for options, first in (((), "log loss"), (("--threshold", "balanced"), "accuracy")):
-        result = fit("rare.csv", "-t", "ill", "-c", "linear", "-o", "m.skops", "--force", *options)
+        result = fit(*given, *options)
+        assert options == () or not [line for line in said(result) if line.startswith("Warning: ")]
         (head,) = (line for line in result.stdout.splitlines() if "balanced accuracy" in line)
         assert head.strip().startswith(first)
-        assert "no better than the baseline" not in result.stderr
+
+
+@pytest.mark.slow
+def test_an_option_of_the_search_that_met_a_bound_is_said_once(fit, tmp_path):
+    _rare().to_csv(tmp_path / "t.csv", index=False)
+    result = fit("t.csv", "-t", "event", "--criterion", "wmw", "--max-iter", 1)
+    assert result.stderr.count("--max-iter") == 1
+    assert "max_iter" not in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["predict", "score"])
+def test_rows_unlike_those_of_training_are_counted(looms, rare, command):
+    frame = _rare()
+    new = frame.head(20).copy()
+    new["a"] += 100
+    new.loc[:4, "b"] = -99.5
+    new.loc[2, "ward"] = "west"
+    new.to_csv("new.csv", index=False)
+    low, high = frame.a.min(), frame.a.max()
+    assert said(looms(command, rare, "new.csv")) == [
+        f"Warning: in all of 20 rows 'a' is far outside its training range, {low:.6g} to "
+        f"{high:.6g}, furthest {new.a.max():.6g}; predictions there are extrapolated",
+        f"Note: in 5 of 20 rows 'b' is far outside its training range, {frame.b.min():.6g} to "
+        f"{frame.b.max():.6g}, furthest -99.5; predictions there are extrapolated",
+        "Note: in 1 of 20 rows 'ward' has a value that no training row has, first 'west': it "
+        "counts as rare, or as none",
+    ]
+
+
+@pytest.mark.slow
+def test_notes_on_new_rows(looms, rare):
+    frame = _rare()
+
+    def told(rows, command="predict", *options):
+        rows.to_csv("new.csv", index=False)
+        return said(looms(command, rare, "new.csv", *options))
+
+    assert told(frame) == []
+    (line,) = told(frame.head(1).assign(a=50, c=60))
+    assert line.startswith("Note: in 1 of 1 row 'a' is far outside its training range, ")
+    assert ", furthest 50 and 'c' is far outside its training range, " in line
+    (line,) = told(frame.head(9).assign(ward="east"), "predict", "-q")
+    assert line.startswith("Warning: in all of 9 rows 'ward' has a value that no training row has")
+    assert told(frame.head(9).assign(a=np.nan)) == [
+        "Note: no row has a value of 'a': typical values are used instead"
+    ]
+    (line,) = told(frame.assign(day="06.05.2031"))
+    assert "range, 2020-01-01 to 2020-07-18, furthest 2031-05-06;" in line
+    other = frame.head(20).copy()
+    other["c"] += 1e-3 * np.arange(20)  # the first row stays as it is
+    (line,) = told(other, "score")
+    assert line.startswith("Note: in 1 row of 20 all features equal those of a training")
+    extra = {f"extra{j}": 0 for j in range(12)}
+    (line,) = told(frame.assign(**extra))
+    assert line.startswith("Note: 12 columns ignored, unknown to the model: 'extra0")
+    assert line.endswith("'extra9' and 2 more")
+
+
+@pytest.mark.slow
+def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
+    assert "copies" not in fit(replicates, *LINEAR).stderr  # of few discrete values
+    rows = [f"{i * i / 7},{i * 7 % 20 / 11},{'x' if i % 3 else 'y'}" for i in range(20)]
+    Path("fine.csv").write_text("\n".join(["a,b,c", *rows, *rows[:9]]) + "\n")
+    result = fit("fine.csv", *LINEAR, "-f")
+    assert result.stderr.count("9 of 29") == 1
+    assert "--duplicates group" in result.stderr
+    result = fit("fine.csv", *LINEAR, "-f", "--duplicates", "group")
+    assert "of 29" not in result.stderr
+    assert load_model("m.skops").model.units_.grouped

@@ -1,53 +1,52 @@
-"""Rows held out together, in groups and folds, and the grid: from the options to the scores."""
+"""Rows held out together and rows in order of time: from the options to what is held out."""
 
-import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from looms import KernelClassifier
+from looms import TabularRegressor
+from looms.cli._app import app
 from looms.cli._options import Columns, Source
 from looms.cli._prepare import prepare_file
 from looms.cli._request import ModelRequest
 from looms.diagnostics import influence
-from looms.folds import group_numbers
+from looms.folds import GapKFold, group_numbers
 from looms.model_files import load_model
+
+N = 90
 
 
 @pytest.fixture
 def visits(tmp_path):
-    """Forty patients of eight visits, each ill or not by chance."""
+    """Forty patients of four visits, each ill or not by chance."""
+    return _visits(tmp_path / "visits.csv")
+
+
+def _visits(path):
     rng = np.random.default_rng(0)
-    number = np.repeat(np.arange(40), 8)
-    frame = pd.DataFrame(rng.normal(size=(40, 4))[number] + 0.2 * rng.normal(size=(320, 4)))
+    number = np.repeat(np.arange(40), 4)
+    frame = pd.DataFrame(rng.normal(size=(40, 4))[number] + 0.2 * rng.normal(size=(160, 4)))
     frame.columns = list("abcd")
     frame["patient"] = [f"p{k}" for k in number]
     frame["ill"] = np.where(rng.permutation(np.arange(40) % 2)[number], "yes", "no")
-    path = tmp_path / "visits.csv"
     frame.to_csv(path, index=False)
     return path
 
 
-@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
-@pytest.mark.slow
-def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures):
-    result = fit(visits, "-t", "ill", "--groups", "patient", "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    assert "leave-one-group-out tuned this model" in result.stderr
-    assert "looms fit without --no-evaluate) and looms assess give unbiased ones" in result.stderr
-    assert "--groups" not in result.stderr
-    saved = load_model("m.skops")
-    assert list(saved.metadata["columns"]) == list("abcd")
-    table = pd.read_csv(visits)
-    X = saved.model.preprocessor_.transform(table[list("abcd")])
-    machine = KernelClassifier().fit(X, table["ill"], groups=table["patient"])
-    scores = machine.evaluate(nested=False)
-    assert figures(result.stdout) == pytest.approx(list(scores.values()), abs=1e-3)
-    assert scores.optimistic
-    assert scores.kind in result.stdout
-    assert scores["balanced_accuracy"] < 0.6
-    assert "--groups patient" in looms("show", "m.skops").stdout
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory):
+    """A model of that table in groups, fitted once, and only read."""
+    folder = tmp_path_factory.mktemp("visits")
+    table, model = _visits(folder / "visits.csv"), folder / "m.skops"
+    options = ["-t", "ill", "--groups", "patient", "--drop", "patient", "-c", "linear"]
+    command = ["fit", str(table), *options, "--no-evaluate", "-o", str(model)]
+    result = CliRunner().invoke(app, command)
+    assert "'patient' only groups rows; it is not a feature" in result.stderr
+    assert load_model(model).metadata["columns"].keys() == set("abcd")
+    return model
 
 
 @pytest.mark.parametrize("kind", ["number", "text"])
@@ -62,89 +61,170 @@ def test_groups_of_a_file_are_numbered_as_in_python(visits, kind):
     np.testing.assert_array_equal(group_numbers(prepared.groups, len(table)), expected)
 
 
+def test_equal_rows_are_a_group_if_they_are_to_be(tmp_path):
+    rows = pd.DataFrame({"a": range(20), "b": [0.5, 1] * 10, "y": ["u", "v"] * 10})
+    pd.concat([rows, rows[:9]]).to_csv(tmp_path / "twice.csv", index=False)
+    request = ModelRequest(duplicates="group")
+    prepared = prepare_file(Source(file=tmp_path / "twice.csv"), Columns("y"), request)
+    number = group_numbers(prepared.groups, 29)
+    assert (number[:9] == number[20:]).all()
+    assert len(np.unique(number)) == 20
+
+
 @pytest.mark.slow
-def test_prediction_takes_no_notice_of_the_groups(looms, fit, visits):
-    assert fit(visits, "-t", "ill", "--groups", "patient", "-o", "m.skops").exit_code == 0
-    result = looms("predict", "m.skops", visits)
+def test_prediction_takes_no_notice_of_the_groups(looms, grouped, visits):
+    result = looms("predict", grouped, visits)
     assert result.exit_code == 0, result.stderr
     assert "ignored" not in result.stderr
     pd.read_csv(visits).drop(columns="patient").to_csv("new.csv", index=False)
-    assert looms("predict", "m.skops", "new.csv").stdout == result.stdout
-    assert "column" not in looms("score", "m.skops", visits).stderr
-    assert "each row counts as one draw" in looms("score", "m.skops", "new.csv").stderr
-    load_model("m.skops").model.save("without_names.skops")
+    assert looms("predict", grouped, "new.csv").stdout == result.stdout
+    assert "column" not in looms("score", grouped, visits).stderr
+    assert "each row counts as one draw" in looms("score", grouped, "new.csv").stderr
+    load_model(grouped).model.save("without_names.skops")
     result = looms("score", "without_names.skops", visits)
     assert "each row counts as one draw" in result.stderr
 
 
-@pytest.mark.filterwarnings("ignore::looms.BoundWarning", "ignore::looms.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [(), ("--cv", "5", "--search", "grid")], ids=["search", "grid"])
-def test_everything_is_repeated_without_the_folds(looms, visits, figures, more):
-    options = ("--groups", "patient", "-c", "linear", "--report", "r.html", *more)
-    result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops")
+def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, grouped, visits):
+    result = looms("diagnose", grouped, "--data", visits, "-b", 0, "-o", "d.csv")
     assert result.exit_code == 0, result.stderr
-    assert "everything was repeated without each of" in result.stderr
-    assert "optimistic" not in result.stderr
-    model = load_model("m.skops").model
-    scores = model._scores.get("nested")
-    assert f"{scores.kind} " in result.stdout
-    assert figures(result.stdout) == pytest.approx(list(scores.values()), abs=1e-4)
-    assert dict(scores) != pytest.approx(dict(model.evaluate(nested=False)), abs=1e-3)
-    assert model.cv == (5 if more else None)
-    if more:
-        assert model.candidates[0].search.method == "grid"
-    with open("r.html", encoding="utf-8") as page:
-        text = page.read()
-    assert "without each fold of whole groups" in text
-    assert (
-        f"{scores['balanced_accuracy']:.3f}" in text
-        or f"{100 * scores['balanced_accuracy']:.1f}" in text
-    )
-    asked = text[text.index('<dl class="asked">') :]
-    assert "<dt>groups</dt>" in asked
-    assert "optimistic" not in text
+    assert "160 rows of visits.csv in 40 groups" in result.stdout
+    assert "left out one at a time" not in result.stderr
+    table, rows = pd.read_csv(visits), pd.read_csv("d.csv")
+    assert rows["group"].tolist() == table["patient"].tolist()
+    saved = load_model(grouped)
+    found = influence(saved.model, table, table["ill"], groups=table["patient"])
+    in_order = rows.groupby("group")["influence"].first()  # of the sorted labels
+    assert in_order.tolist() == pytest.approx(found.values.tolist())
+    assert (rows["influence"].groupby(rows["group"]).nunique() == 1).all()
+    of_fit = looms("diagnose", grouped, "-b", 0, "-o", "f.csv")
+    assert "160 rows of its fit in 40 groups" in of_fit.stdout
+    names = {f"group of row {k}" for k in table.drop_duplicates("patient").index + 1}
+    assert set(pd.read_csv("f.csv")["group"]) == names
+    table.rename(columns={"patient": "person"}).to_csv("other.csv", index=False)
+    given = ("diagnose", grouped, "--data", "other.csv", "-b", 0)
+    assert "left out one at a time here; see --groups" in looms(*given).stderr
+    assert "160 rows of other.csv in 40 groups" in looms(*given, "--groups", "person").stdout
 
 
-def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
-    table = pd.read_csv(visits)
-    table.loc[[3, 7], "patient"] = None
-    table.to_csv(visits, index=False)
-    result = fit(visits, "-t", "ill", "--groups", "patient")
-    one_line(result, 2, "--groups patient has no label in 2 rows of 320, first in data row 4;")
+# Order in time -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def demand(tmp_path):
+    """Days in no order, with two features and a number to predict."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"day": pd.date_range("2021-03-01", periods=N).astype(str)})
+    frame = frame.join(pd.DataFrame(rng.normal(size=(N, 3)), columns=["wind", "price", "demand"]))
+    path = tmp_path / "demand.csv"
+    frame.sample(frac=1, random_state=2).to_csv(path, index=False)
+    return path
+
+
+def prepared_in_time(file, **options):
+    return prepare_file(Source(file=file), Columns("demand"), ModelRequest(time="day", **options))
+
+
+@pytest.mark.slow
+def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, fit, demand):
+    options = ("--time", "day", "--gap", 5, "-c", "linear", "-o", "m.skops")
+    result = fit(demand, "-t", "demand", *options)
+    assert result.exit_code == 0, result.stderr
+    assert "looms assess --time gives unbiased ones" in result.stderr
+    saved = load_model("m.skops")
+    table = pd.read_csv(demand).sort_values("day")
+    model = TabularRegressor(["linear"], cv=GapKFold(10, gap=5))
+    model.fit(table[["wind", "price"]], table["demand"])
+    np.testing.assert_array_equal(saved.model.units_.codes, model.units_.codes)
+    np.testing.assert_array_equal(saved.model.held_out_.outputs, model.held_out_.outputs)
+    assert looms("predict", "m.skops", demand).stderr == ""
+    covered = looms("predict", "m.skops", demand, "--confidence-level", 0.9)
+    assert "--confidence-level comes from single held-out rows" in covered.stderr
+
+
+@pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M", "%d.%m.%Y", "%j"])
+def test_times_are_dates_or_numbers_however_they_are_written(demand, written):
+    table = pd.read_csv(demand)
+    in_order = table.sort_values("day").demand.tolist()
+    table["day"] = pd.to_datetime(table["day"]).dt.strftime(written)
+    table.to_csv(demand, index=False)
+    assert prepared_in_time(demand).target.y.tolist() == in_order
+
+
+def test_rows_keep_their_numbers_in_the_file(demand):
+    prepared = prepared_in_time(demand, groups="price")
+    table = pd.read_csv(demand, dtype=str).astype({"price": float, "demand": float})
+    assert (np.diff(prepared.rows) < 0).any()
+    assert table["day"][prepared.rows - 1].is_monotonic_increasing
+    np.testing.assert_array_equal(table["demand"][prepared.rows - 1], prepared.target.y)
+    prices = prepared.groups.astype(float)
+    np.testing.assert_array_equal(table["price"][prepared.rows - 1], prices)
+
+
+@pytest.mark.parametrize("kind", ["whole numbers", "dates"])
+def test_times_that_floats_would_round_are_told_apart(tmp_path, capsys, kind):
+    order = np.random.default_rng(3).permutation(N)
+    times = 1_700_000_000_000_000_000 + order
+    path = tmp_path / "fast.parquet"
+    frame = pd.DataFrame({"day": times, "x": order * 1.0, "demand": order + 0.5})
+    if kind == "dates":
+        frame["day"] = pd.to_datetime(frame["day"])
+    frame.to_parquet(path)
+    prepared = prepared_in_time(path)
+    assert prepared.groups is None
+    assert "held out together" not in capsys.readouterr().err
+    np.testing.assert_array_equal(prepared.target.y, np.arange(N) + 0.5)
+
+
+def test_rows_of_one_time_are_held_out_together(demand, capsys):
+    table = pd.read_csv(demand)
+    month = table["day"].str[:7].map({"2021-03": 1, "2021-04": 2.5, "2021-05": 3})
+    table.assign(day=month).to_csv(demand, index=False)
+    number = group_numbers(prepared_in_time(demand).groups, N)
+    assert number.tolist() == np.repeat([0, 1, 2], [31, 30, 29]).tolist()
+    assert "--time day: rows of one time are held out together" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_page_calls_times_as_the_file_does(fit, demand):
+    table = pd.read_csv(demand)
+    table["day"] = pd.to_datetime(table["day"]).dt.to_period("W").dt.start_time.dt.date
+    table.to_csv(demand, index=False)
+    options = ("--time", "day", "--cv", 3, "-c", "linear", "--report", "r.html")
+    assert fit(demand, "-t", "demand", *options).exit_code == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "times: the effect of leaving each out" in page
+    assert "<bdi>2021-0" in page
+
+
+# Refusals ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("command", "options", "text"),
     [
-        (
-            "assess",
-            ("--groups", "nurse"),
-            "there is no column 'nurse' for --groups besides the target ('a', 'b'",
-        ),
-        ("fit", ("--groups", "patent"), "). Did you mean 'patient'?"),
-        ("assess", ("--groups", "ill"), "--groups ill is the target; name another column"),
+        ("assess", ("--groups", "nurse"), "no column 'nurse' for --groups besides the target ('a'"),
+        ("fit", ("--groups", "patent"), "Did you mean 'patient'?"),
+        ("assess", ("--groups", "ill"), "--groups ill is the target"),
+        ("fit", ("--groups", "a", "--cv", 400), "--groups a: --cv must be from 2 folds"),
+        ("fit", ("--groups", "same"), "--groups same: "),
+        ("assess", ("--groups", "side"), "--groups side: "),
         (
             "fit",
-            ("--groups", "a", "--cv", 400),
-            "--groups a: --cv must be from 2 folds to the number",
+            ("--groups", "gaps"),
+            "--groups gaps has no label in 2 rows of 160, first in ",
         ),
-        ("fit", ("--groups", "same"), "--groups same: All rows are in one group"),
-        ("assess", ("--groups", "side"), "--groups side: All rows of class 'no' are in one group"),
-        ("fit", ("--cv", 1), "Error: --cv must be from 2 folds"),
+        ("fit", ("--cv", 1), "--cv must be from 2 folds"),
     ],
 )
-def test_what_cannot_be_is_refused_by_its_option(looms, visits, one_line, command, options, text):
+def test_groups_that_cannot_be(looms, visits, one_line, command, options, text):
     table = pd.read_csv(visits)
     table["same"], table["side"] = "x", np.where(table["ill"] == "no", "one", table["patient"])
+    table["gaps"] = table["patient"].where(~np.isin(np.arange(160), [3, 7]))
     table.to_csv(visits, index=False)
     one_line(looms(command, visits, "-t", "ill", *options), 2, text)
-
-
-def test_a_column_of_groups_may_be_dropped_too(fit, visits):
-    result = fit(visits, "-t", "ill", "--groups", "patient", "--drop", "patient")
-    assert result.exit_code == 0, result.stderr
-    assert "'patient' only groups rows; it is not a feature" in result.stderr
 
 
 def test_a_file_without_columns_has_no_groups(fit, tmp_path, one_line):
@@ -154,71 +234,25 @@ def test_a_file_without_columns_has_no_groups(fit, tmp_path, one_line):
     one_line(result, 2, "there is no column '1' for --groups: the file has no named columns")
 
 
-@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
-@pytest.mark.slow
-def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
-    options = ("--groups", "patient", "-c", "linear", "-o", "m.skops")
-    assert fit(visits, "-t", "ill", *options).exit_code == 0
-    result = looms("diagnose", "m.skops", "--data", visits, "-b", 0, "-o", "d.csv")
-    assert result.exit_code == 0, result.stderr
-    assert "320 rows of visits.csv in 40 groups" in result.stdout
-    assert "leave-one-group-out" in result.stdout
-    assert "left out one at a time" not in result.stderr
-    table, rows = pd.read_csv(visits), pd.read_csv("d.csv")
-    assert rows["group"].tolist() == table["patient"].tolist()
-    saved = load_model("m.skops")
-    found = influence(saved.model, table, table["ill"], groups=table["patient"])
-    in_order = rows.groupby("group")["influence"].first()  # of the sorted labels
-    assert in_order.tolist() == pytest.approx(found.values.tolist())
-    assert (rows["influence"].groupby(rows["group"]).nunique() == 1).all()
-    of_fit = looms("diagnose", "m.skops", "-b", 0, "-o", "f.csv")
-    assert "320 rows of its fit in 40 groups" in of_fit.stdout
-    names = {f"group of row {k}" for k in table.drop_duplicates("patient").index + 1}
-    assert set(pd.read_csv("f.csv")["group"]) == names
-    table.rename(columns={"patient": "person"}).to_csv("other.csv", index=False)
-    result = looms("diagnose", "m.skops", "--data", "other.csv", "-b", 0)
-    assert "left out one at a time here; see --groups" in result.stderr
-    result = looms("diagnose", "m.skops", "--data", "other.csv", "-b", 0, "--groups", "person")
-    assert "320 rows of other.csv in 40 groups" in result.stdout
-    assert "ignored" not in result.stderr
-    result = looms("diagnose", "m.skops", "--data", "other.csv", "--groups", "ward")
-    assert "there is no column 'ward'" in result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["kfold", "bootstrap"])
-@pytest.mark.filterwarnings("ignore")
-def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method):
-    options = ["assess", visits, "-t", "ill", "-c", "rbf", "--method", method, "--store", "s"]
-    folds = ["-n", 5, "--test-size", 0.2] if method == "kfold" else ["-n", 3]
-    options += [*folds, "-o", "table.csv", "--force"]
-    tables = []
-    for groups in (["--drop", "patient"], ["--groups", "patient"], ["--groups", "patient"]):
-        result = looms(*options, *groups)
-        assert result.exit_code == 0, result.stderr
-        assert ("groups kept together" in result.stdout) == (groups[0] == "--groups")
-        tables.append(pd.read_csv("table.csv"))
-    told = json.loads(looms(*options, "--groups", "patient", "--json").stdout)
-    assert (told["groups_kept_together"], told["estimator"]) == (True, "candidates rbf")
-    apart, together, again = tables
-    assert again.equals(together)
-    assert together["balanced_accuracy"].mean() < 0.7 < 0.8 < apart["balanced_accuracy"].mean()
-    loo = "loo_balanced_accuracy"
-    assert together[loo].mean() < 0.7 < 0.8 < apart[loo].mean()
-
-
-@pytest.mark.slow
-def test_a_class_in_too_few_groups_is_named_and_no_evaluation_advised(looms, tmp_path):
-    group = np.repeat(np.arange(6), [11, 4, 2, 4, 6, 11])
-    kind = np.where(np.arange(38) % 2, "yes", "no").astype(object)
-    for place, size in ((0, 4), (11, 1), (15, 2)):  # in three groups, two of them in one fold
-        kind[place : place + size] = "rare"
-    x = np.random.default_rng(0).normal(size=38)
-    pd.DataFrame({"x": x, "batch": group, "kind": kind}).to_csv("few.csv", index=False)
-    options = ("-t", "kind", "--groups", "batch", "-c", "linear", "--report", "few.html")
-    told = looms("fit", "few.csv", *options).stderr
-    assert "Class 'rare' has 1 group left without an outer fold, too few to tune on" in told
-    assert "join it with another class, or leave the class out" in told
-    assert "looms assess gives unbiased ones" in told
-    told += looms("predict", "few.looms.skops", "few.csv", "--confidence-level", 0.5).stderr
-    assert "evaluation (" not in told + (tmp_path / "few.html").read_text()
+@pytest.mark.parametrize(
+    ("command", "options", "text"),
+    [
+        ("assess", ("--time", "hour"), "no column 'hour' for --time"),
+        ("fit", ("--time", "demand"), "--time demand is the target"),
+        ("assess", ("--time", "name"), "--time name holds 'row 0' in data row 1"),
+        ("fit", ("--time", "unclear"), "--time unclear has dates in which either number may be"),
+        ("assess", ("--time", "same"), "--time same is the same in every row"),
+        ("fit", ("--time", "empty"), "--time empty has no time in 2 rows of 90, first in data row"),
+        ("assess", ("--time", "day", "--cv", 91), "--time day --cv 91: "),
+        ("fit", ("--time", "day", "--gap", 90), "--time day --gap 90: "),
+        ("assess", ("--time", "day", "--method", "kfold"), "which --method kfold mixes"),
+    ],
+)
+def test_times_that_cannot_be(looms, demand, one_line, command, options, text):
+    table = pd.read_csv(demand)
+    table["name"] = [f"row {k}" for k in range(N)]
+    table["unclear"] = [f"0{1 + k % 8}/0{1 + k % 9}/2021" for k in range(N)]
+    table["same"] = 1
+    table["empty"] = np.where(np.isin(np.arange(N), [3, 8]), np.nan, np.arange(N))
+    table.to_csv(demand, index=False)
+    one_line(looms(command, demand, "-t", "demand", *options), 2, text)

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,8 @@ import pytest
 
 import looms as looms_package
 from looms._files import write_whole
-from looms.cli._errors import visible
-from looms.cli._output import csv_text, escape_formula
+from looms.cli._errors import InputError, visible
+from looms.cli._output import check_can_write, csv_text, escape_formula
 from looms.model_files import load_model
 
 #: A window title, the clipboard, a cleared screen, colors, C1, the direction of writing, lines.
@@ -33,7 +34,7 @@ def evil(tmp_path):
 
 
 COMMANDS = [
-    ("fit", "evil.csv", "-t", "t\x1b[2J", "-c", "ard", "--no-evaluate", "-o", "\x1b[2Jm.skops"),
+    ("fit", "evil.csv", "-t", "t\x1b[2J", "-c", "linear", "--no-evaluate", "-o", "\x1b[2Jm.skops"),
     ("fit", "evil.csv", "-t", "\x1b]0;TITLE\x07"),
     ("show", "\x1b[2Jm.skops"),
     ("score", "\x1b[2Jm.skops", "evil.csv"),
@@ -128,52 +129,102 @@ def test_predictions_hold_no_formulas_and_a_note_says_so(looms, fit, pets):
     assert looms("predict", "m.skops", "f.csv").stdout == Path("p.csv").read_text()
 
 
+PAGE = "<!doctype html>\n<title>mine</title>\n"
+
+
 @pytest.mark.slow
-def test_force_overwrites_only_what_the_command_writes(looms, fit, pets, pets_model, one_line):
-    looms("predict", pets_model, pets, "-o", "p.csv")
-    for name in ("wine.csv", "wine.skops", "wine.html"):
-        pd.read_csv(pets).to_csv(name, index=False)
-    before = Path("wine.csv").read_text()
-    refused = [
-        ("fit", pets, "-t", "kind", "-f", "-o", "wine.skops"),
-        ("fit", pets, "-t", "kind", "-f", "-o", pets_model, "--report", "wine.html"),
-        ("predict", pets_model, pets, "-f", "-o", "wine.csv"),
-        ("assess", pets, "-t", "kind", "-f", "-o", "wine.csv"),
-        ("diagnose", pets_model, "-f", "-o", "wine.csv"),
-        ("assess", pets, "-t", "kind", "-f", "-o", "p.csv"),
-    ]
-    for command in refused:
-        one_line(looms(*command), 2, "is not a file that this command writes")
-    for name in ("wine.csv", "wine.skops", "wine.html"):
-        assert Path(name).read_text() == before
-    assert looms("predict", pets_model, pets, "-f", "-o", "p.csv").exit_code == 0
-    assert fit(pets, "-t", "kind", "-f", "-o", pets_model).exit_code == 0
-    load_model(pets_model)
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("notes.csv", "name,prediction,notes\nx,1,precious\n"),
+        ("wine.csv", "name,prediction,notes\nx,1,precious\n"),
         ("blank.csv", "\nmy data\n"),
-        ("page.html", "<!doctype html>\n<title>mine</title>\n"),
+        ("wine.skops", "not a model"),
+        ("wine.html", PAGE),
+        ("p.csv", "row,prediction,decision_dog\n1,dog,1.0\n"),
     ],
 )
-def test_what_only_looks_alike_is_not_overwritten(looms, pets, pets_model, one_line, name, text):
+def test_force_overwrites_only_what_the_command_writes(
+    looms, pets, pets_model, one_line, name, text
+):
     Path(name).write_text(text)
-    command = ("predict", pets_model, pets, "-f", "-o", name)
-    if name.endswith("html"):
-        command = ("fit", pets, "-t", "kind", "-f", "-o", pets_model, "--report", name)
-    one_line(looms(*command), 2, "is not a file that this command writes")
+    commands = [
+        ("fit", pets, "-t", "kind", "-o", name),
+        ("fit", pets, "-t", "kind", "-o", "new.skops", "--report", name),
+        ("assess", pets, "-t", "kind", "-o", name),
+        ("export", pets_model, "-o", name),
+    ]
+    if name != "p.csv":  # which these two write
+        commands += [
+            ("predict", pets_model, pets, "-o", name),
+            ("diagnose", pets_model, "-o", name),
+        ]
+    for command in commands:
+        one_line(looms(*command, "-f"), 2, "is not a file that this command writes")
     assert Path(name).read_text() == text
+    assert not Path("new.skops").exists()
+    if name == "p.csv":
+        assert looms("predict", pets_model, pets, "-f", "-o", name).exit_code == 0
+        assert len(pd.read_csv(name)) == 40
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes and links of POSIX")
-def test_links_stay_and_pipes_are_refused(looms, pets, pets_model, one_line):
-    os.mkfifo("pipe")
-    one_line(looms("predict", pets_model, pets, "-f", "-o", "pipe"), 2, "is not a regular file")
-    with pytest.raises(OSError, match="no regular file"):
-        write_whole(Path("pipe"), b"")
+@pytest.mark.slow
+def test_a_model_and_a_page_of_looms_are_replaced_with_force(fit, pets, pets_model, one_line):
+    command = (pets, "-t", "kind", "-c", "linear", "-o", pets_model, "--report", "r.html")
+    one_line(fit(*command), 2, "exists; use --force to overwrite it, or --output for another")
+    before = Path(pets_model).read_bytes()
+    for _ in range(2):
+        assert fit(*command, "--force").exit_code == 0
+    assert Path(pets_model).read_bytes() != before
+    load_model(pets_model)
+    one_line(fit(*command[:-3], "new.skops", *command[-2:]), 2, "or --report for another")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fit", "pets.csv", "-t", "kind", "-o", "pets.csv"),
+        ("fit", "pets.csv", "-t", "kind", "--report", "pets.csv"),
+        ("predict", "pets.looms.skops", "pets.csv", "-o", "pets.csv"),
+        ("predict", "pets.looms.skops", "pets.csv", "-o", "pets.looms.skops"),
+        ("assess", "pets.csv", "-t", "kind", "-o", "pets.csv"),
+        ("assess", "pets.csv", "-t", "kind", "--report", "pets.csv"),
+        ("compare", "pets.csv", "-t", "kind", "-c", "linear,rbf", "-o", "pets.csv"),
+        ("diagnose", "pets.looms.skops", "-o", "pets.looms.skops"),
+        ("diagnose", "pets.looms.skops", "--data", "pets.csv", "-o", "pets.csv"),
+        ("export", "pets.looms.skops", "-o", "pets.looms.skops"),
+    ],
+)
+def test_inputs_are_never_overwritten(looms, pets, pets_model, one_line, command):
+    before = {path: Path(path).read_bytes() for path in (pets, pets_model)}
+    if command[:2] == ("fit", "pets.csv") and "-o" not in command:
+        Path(pets_model).unlink()
+        del before[pets_model]
+    one_line(looms(*command, "--force"), 2, "is an input and would be lost")
+    assert {path: Path(path).read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("-", "--output - is no file"),
+        (".", "is a folder"),
+        ("absent/r.html", "there is no folder absent"),
+        ("a" * 300, "no file can be called so"),
+        ("pipe", "is not a regular file"),
+    ],
+)
+def test_places_that_cannot_be(tmp_path, monkeypatch, path, text):
+    monkeypatch.chdir(tmp_path)
+    if path == "pipe":
+        os.mkfifo("pipe")
+        with pytest.raises(OSError, match="no regular file"):
+            write_whole(Path("pipe"), b"")
+    with pytest.raises(InputError, match=re.escape(text)):
+        check_can_write(Path(path), True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_links_stay(looms, pets, pets_model):
     Path("real.csv").touch()
     Path("link.csv").symlink_to("real.csv")
     assert looms("predict", pets_model, pets, "-f", "-o", "link.csv").exit_code == 0

@@ -42,39 +42,37 @@ def large(tmp_path, monkeypatch):
     "options", [(), ("--id", "name", "--keep", "color", "--confidence-level", 0.9)]
 )
 def test_predictions_block_by_block_are_those_of_the_whole_file(
-    looms, fit, pets, tmp_path, monkeypatch, name, options
+    looms, pets, pets_model, tmp_path, monkeypatch, name, options
 ):
-    fit("pets.csv", "-t", "kind", "-o", "m.skops")
     frame = pd.read_csv(pets)
     frame.loc[[9, 30], "weight"] = [900.0, 950.0]
     frame.loc[35, "color"] = "=green"
     frame["name"] = [f"n{k}" for k in range(40)]
     frame.to_csv(tmp_path / "pets.csv", index=False)
     frame.to_parquet(tmp_path / "pets.parquet", row_group_size=9)
-    whole = looms("predict", "m.skops", name, *options)
+    whole = looms("predict", pets_model, name, *options)
     assert whole.exit_code == 0, whole.stderr
     assert "in 2 of 40 rows 'weight' is far outside" in whole.stderr
     assert "in 1 of 40 rows 'color' has a value that no training row has" in whole.stderr
     monkeypatch.setattr(_rows, "_MOST_ROWS", 16)
-    parts = looms("predict", "m.skops", name, *options)
-    assert parts.stdout == whole.stdout
-    assert parts.stderr == whole.stderr
-    looms("predict", "m.skops", name, *options, "-o", "p.csv")
+    parts = looms("predict", pets_model, name, *options)
+    assert (parts.stdout, parts.stderr) == (whole.stdout, whole.stderr)
+    looms("predict", pets_model, name, *options, "-o", "p.csv")
     assert (tmp_path / "p.csv").read_text() == whole.stdout
 
 
 @pytest.mark.slow
 def test_a_bad_cell_in_a_later_block_leaves_no_output(
-    looms, fit, pets, tmp_path, monkeypatch, one_line
+    looms, pets, pets_model, tmp_path, monkeypatch, one_line
 ):
-    fit("pets.csv", "-t", "kind", "-o", "m.skops")
     frame = pd.read_csv(pets).astype({"weight": object})
     frame.loc[30, "weight"] = "heavy"
     frame.to_csv(tmp_path / "pets.csv", index=False)
     monkeypatch.setattr(_rows, "_MOST_ROWS", 16)
     text = "'weight' is a column of numbers, and data row 31 holds 'heavy'"
-    one_line(looms("predict", "m.skops", "pets.csv", "-o", "p.csv"), 2, text)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.skops", "pets.csv"]
+    before = sorted(tmp_path.iterdir())
+    one_line(looms("predict", pets_model, "pets.csv", "-o", "p.csv"), 2, text)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
@@ -83,13 +81,8 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path
     options = "--n-landmarks", 20, "-o", "m.skops", "--report", "r.html"
     result = fit(name, "-t", "y", *options)
     assert result.exit_code == 0, result.stderr
-    assert (
-        f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
-    )
-    assert (
-        "Note: rows in blocks are not saved: for intervals or sets, fit up to 20,000 rows"
-        in result.stderr
-    )
+    assert f"{name}: 300 rows in blocks; columns are prepared by a sample of" in result.stderr
+    assert "Note: rows in blocks are not saved: for intervals or sets" in result.stderr
     assert "20 landmarks" in result.stdout
     assert "so its scores are optimistic; looms assess gives unbiased ones" in result.stderr
     written = {path.name for path in tmp_path.iterdir()}
@@ -106,8 +99,8 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path
     assert np.mean(np.array(rows) == large["y"]) > 0.9
     assert looms("score", "m.skops", name).exit_code == 0
     assert "300 rows, 3 features" in looms("show", "m.skops").stdout
-    text = "the file holds no training rows"
-    assert text in looms("predict", "m.skops", name, "--confidence-level", 0.9).stderr
+    refused = looms("predict", "m.skops", name, "--confidence-level", 0.9)
+    assert refused.exit_code == 2
 
 
 @pytest.mark.slow
@@ -127,8 +120,6 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, fit, large, monk
     result = fit("t.csv", "-t", "y", "--n-landmarks", 20, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "in blocks" not in result.stderr
-    assert "--confidence-level" not in result.stderr
-    assert load_model(tmp_path / "m.skops").model.X_fit_.shape[0] == N
     assert looms("predict", "m.skops", "t.csv", "--confidence-level", 0.9).exit_code == 0
 
 
@@ -136,16 +127,10 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, fit, large, monk
     ("options", "text"),
     [
         (("--n-landmarks", 20, "--memory", "1MB"), "no number fits: allow more by --memory"),
-        (
-            ("--n-landmarks", 3000, "--memory", "1GB"),
-            "GB of memory, and 1 GB may be used; --n-landmarks 1",
-        ),
+        (("--n-landmarks", 3000, "--memory", "1GB"), "1 GB may be used; --n-landmarks 1"),
         (("--n-landmarks", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
-        (("--memory", "1MB"), "no number fits: allow more by --memory"),
-        (
-            ("--n-landmarks", 9, "--groups", "c", "--memory", "1GB"),
-            "--memory is for rows in blocks",
-        ),
+        (("--n-landmarks", 9, "--groups", "c", "--memory", "1GB"), "but --groups reads"),
+        (("--target-transform", "log", "--memory", "1GB"), "but --target-transform reads"),
     ],
 )
 def test_what_is_refused_before_the_work(looms, large, one_line, tmp_path, options, text):
@@ -166,23 +151,14 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
 @pytest.mark.slow
 def test_memory_and_time_are_told_before_a_long_fit(looms, fit, tmp_path, monkeypatch):
     monkeypatch.setattr(_warnings, "_MOST_SECONDS", 0.0)
-    monkeypatch.setattr(_warnings, "_LEAST_OPERATIONS", 1e8)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "y"]).round(3)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    quick = ("t.csv", "-t", "y", "--max-iter", 1, "--force")
-    told = (
-        "Note: A fit to 300 rows will take some 0 seconds and 0.0025 GB. It is faster with fewer "
-        "landmarks of the candidates (--n-landmarks) or a sample of the rows.\n"
-    )
-    result = fit(*quick)
-    assert result.exit_code == 0, result.stderr
-    assert result.stderr.count(told) == 1
-    assert result.stderr.index(told) < result.stderr.index("Candidate 1")
-    assert "A fit to" not in fit(*quick, "-c", "linear").stderr
-    assert "A fit to" not in fit(*quick, "--n-landmarks", 20).stderr
-    monkeypatch.setattr(_warnings, "_MOST_SECONDS", 60.0)
-    assert "A fit to" not in fit(*quick).stderr
+    for search, least in (("rbf", 1e8), ("rbf", 1e12), ("linear", 1e8)):
+        monkeypatch.setattr(_warnings, "_LEAST_OPERATIONS", least)
+        told = fit("t.csv", "-t", "y", "-c", search, "--max-iter", 1, "--force").stderr
+        assert told.count("Note: A fit to 300 rows will take") == (search == "rbf" and least < 1e9)
+        assert "A fit to" not in told.partition("Candidate 1")[2]
 
 
 @pytest.mark.slow
@@ -190,10 +166,5 @@ def test_an_evaluation_is_told_before_it_starts(looms, pets, monkeypatch):
     monkeypatch.setattr(_warnings, "_MOST_SECONDS", 0.0)
     result = looms("fit", pets, "-t", "kind", "-c", "linear")
     assert result.exit_code == 0, result.stderr
-    told = re.search(
-        r"Note: Nested evaluation repeats tuning in every fold, which will take about \d+ "
-        r"seconds\. --no-evaluate repeats nothing, and --jobs runs several fits at a time\.\n",
-        result.stderr,
-    )
-    assert told
+    told = re.search(r"Note: Nested evaluation .*\. --no-evaluate .*, and --jobs ", result.stderr)
     assert told.start() < result.stderr.index("Scores: 10 fits")

@@ -28,6 +28,13 @@ def command(*arguments, code=RUN):
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 
+def started(*arguments, folder, **options):
+    """The script in a process, whose streams are pipes."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    options |= {"text": True, "cwd": folder, "env": ENVIRONMENT}
+    return subprocess.Popen(command(*arguments), **options)
+
+
 def run(*arguments, code=RUN, **options):
     return subprocess.run(
         command(*arguments, code=code),
@@ -39,31 +46,18 @@ def run(*arguments, code=RUN, **options):
     )
 
 
-def test_help_and_version():
-    result = run("--help")
-    assert result.returncode == 0
-    for name in (
-        "fit",
-        "predict",
-        "score",
-        "assess",
-        "compare",
-        "diagnose",
-        "show",
-        "export",
-        "demo",
-    ):
-        assert f" {name} " in result.stdout
-    assert "Usage: looms" in result.stdout
-    result = run("--version")
-    assert result.returncode == 0
-    assert result.stdout.startswith("looms ")
+def test_the_package_runs_as_a_module():
+    arguments = [sys.executable, "-m", "looms", "--version"]
+    result = subprocess.run(arguments, capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert result.stdout == f"looms {looms.__version__}\n"
 
 
 def test_help_imports_nothing_heavy():
-    imported = run(
-        "--help", code=f"import atexit, sys; atexit.register(lambda: print(*sys.modules)); {RUN}"
-    ).stdout.split()
+    at_exit = "import atexit, sys; atexit.register(lambda: print(*sys.modules))"
+    *shown, imported = run("--help", code=f"{at_exit}; {RUN}").stdout.splitlines()
+    assert "Usage: looms" in "\n".join(shown)
+    assert all(f" {name} " in "\n".join(shown) for name in COMMANDS)
+    imported = imported.split()
     assert "typer" in imported
     heavy = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "skops", "rich.progress"}
     assert not heavy & set(imported)
@@ -76,15 +70,13 @@ def test_the_list_of_commands_has_the_first_line_of_the_help_of_each():
         assert command.__doc__.splitlines()[0] == summary, name
 
 
-@pytest.mark.parametrize("module", ["pandas", "pyarrow", "rich.progress"])
-def test_without_a_package_the_message_names_the_extra(tmp_path, module):
-    (tmp_path / "t.csv").write_text("a,y\n1,p\n2,q\n")
-    code = f"import sys; sys.modules[{module!r}] = None; {RUN}"
+def test_without_a_package_the_message_names_the_extra(tmp_path):
+    code = f"import sys; sys.modules['rich.progress'] = None; {RUN}"
     result = run("fit", "t.csv", "-t", "y", code=code, cwd=tmp_path)
     assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    (line,) = [line for line in result.stderr.splitlines() if 'pip install ".[cli]"' in line]
-    assert f"needs {module}, which is" in line or f"{module} is not" in line
+    assert result.stderr.count("\n") == 1
+    assert "rich.progress is not installed" in result.stderr
+    assert 'pip install ".[cli]"' in result.stderr
 
 
 @pytest.mark.parametrize("module", ["typer", "typer.core"])
@@ -108,7 +100,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "looms.cli._errors", "looms.cli.fit", "sklearn"])
+@pytest.mark.parametrize("module", ["typer", "looms.cli._errors", "sklearn"])
 def test_interrupts_of_imports(module):
     result = run("fit", "t.csv", "-t", "y", code=IMPORTING.format(module=module))
     assert result.returncode == 130
@@ -126,18 +118,11 @@ def test_interrupt(tmp_path):
     """Ctrl-C while the optimizer runs: code 130, one line, nothing written."""
     pytest.importorskip("sklearn.callback")
     rng = np.random.default_rng(0)
-    table = np.column_stack([rng.normal(size=(1500, 20)), rng.integers(2, size=1500)])
+    table = np.column_stack([rng.normal(size=(1000, 20)), rng.integers(2, size=1000)])
     header = ",".join([*(f"x{j}" for j in range(20)), "y"])
     np.savetxt(tmp_path / "t.csv", table, delimiter=",", header=header, comments="")
-    arguments = command("fit", "t.csv", "-t", "y", "-c", "ard", "-c", "ranked_ard", "-c", "rbf")
-    with subprocess.Popen(
-        arguments,
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    given = ("fit", "t.csv", "-t", "y", "-c", "ard,ranked_ard,rbf")
+    with started(*given, folder=tmp_path) as process:
         for line in process.stderr:
             if line.startswith("Candidate 1"):
                 process.send_signal(signal.SIGINT)
@@ -155,16 +140,9 @@ def test_interrupt_of_an_assessment(tmp_path):
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.normal(size=(60, 3)), rng.integers(2, size=60)])
     np.savetxt(tmp_path / "t.csv", table, delimiter=",", header="a,b,c,y", comments="")
-    arguments = ("assess", "t.csv", "-t", "y", "-c", "linear", "-n", 2000, "--jobs", 2)
-    with subprocess.Popen(
-        command(*arguments, "--store", "kept"),
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    given = ("assess", "t.csv", "-t", "y", "-c", "linear", "-n", 2000, "--jobs", 2)
+    own_group = {"start_new_session": True}
+    with started(*given, "--store", "kept", folder=tmp_path, **own_group) as process:
         for line in process.stderr:
             if "(5 of 2000" in line:
                 os.killpg(process.pid, signal.SIGINT)
@@ -179,28 +157,12 @@ def test_interrupt_of_an_assessment(tmp_path):
     assert f"{done} random splits, seed 0" in shown
 
 
-@pytest.fixture
-def model(fit, tmp_path):
-    """A model of looms fit, made in this process."""
-    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(30)))
-    assert fit("t.csv", "-t", "y", "-c", "linear").exit_code == 0
-    return "t.looms.skops"
-
-
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
-def test_a_reader_that_had_enough(model, tmp_path):
-    (tmp_path / "long.csv").write_text("x\n" + "".join(f"{i % 300 / 7}\n" for i in range(9000)))
-    with subprocess.Popen(
-        command("predict", model, "long.csv"),
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert (
-            process.stdout.readline() == "row,prediction,decision_1,probability_0,probability_1\n"
-        )
+def test_a_reader_that_had_enough(pets, pets_model, tmp_path):
+    header, *rows = pets.read_text().splitlines()
+    (tmp_path / "long.csv").write_text("\n".join([header, *rows * 200]) + "\n")
+    with started("predict", pets_model, "long.csv", folder=tmp_path) as process:
+        assert process.stdout.readline().startswith("row,prediction,decision_dog,")
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(timeout=600) == 1
@@ -235,21 +197,13 @@ def test_files_are_written_though_the_reader_had_enough(tmp_path, monkeypatch, c
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
-def test_output_that_cannot_be_written(model, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("arguments", [("predict", "pets.csv"), ("show",)])
+def test_output_that_cannot_be_written(pets, pets_model, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(pets.parent)
+    command_name, *rest = arguments
+    with open("/dev/full", "w") as full:
+        assert code_here(monkeypatch, full, command_name, pets_model, *rest) == 1
     said = "Error: the output cannot be written: No space left on device"
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            command("predict", model, "t.csv"),
-            cwd=tmp_path,
-            env=ENVIRONMENT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == said
-    with open("/dev/full", "w") as full:
-        assert code_here(monkeypatch, full, "show", model) == 1
     assert capsys.readouterr().err.splitlines()[-1] == said
 
 

@@ -5,7 +5,6 @@ from dataclasses import fields
 from inspect import signature
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from looms import (
@@ -18,11 +17,11 @@ from looms import (
 from looms._advice import advice_in
 from looms.cli._errors import InputError, in_options
 from looms.cli._names import OF_MODEL, PANEL_OF, PARAMETERS
+from looms.cli._options import Columns, Source
+from looms.cli._prepare import prepare_file
 from looms.cli._request import ModelRequest
 from looms.cli._scores import command_of
-from looms.datasets import read_table
 from looms.folds import GapKFold
-from looms.model_files import load_model
 
 NUMBERS = {"task": "regression"}
 CASES = [
@@ -116,32 +115,29 @@ def test_every_parameter_of_the_models_has_its_option():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (
-            {"candidates": ["rfb"]},
-            "Unknown --candidates 'rfb' (did you mean 'rbf'?); known are linear",
-        ),
-        ({"candidates": ["precomputed"]}, "--candidates precomputed is for Python"),
-        ({"criterion": ["loss"]}, "Unknown --criterion 'loss'; known are press"),
-        (NUMBERS | {"criterion": ["wmw"]}, "judges classes; for regression use"),
-        ({"prior": True, "search": "grid"}, "--search grid compares its points without a prior"),
+        ({"candidates": ["rfb"]}, "Unknown --candidates 'rfb' (did you mean 'rbf'?)"),
+        ({"candidates": ["precomputed"]}, "--candidates precomputed"),
+        ({"candidates": ["auto", "rbf"]}, "--candidates auto"),
+        ({"criterion": ["loss"]}, "Unknown --criterion 'loss'"),
+        (NUMBERS | {"criterion": ["wmw"]}, "'press'"),
+        ({"prior": True, "search": "grid"}, "--search grid"),
         (HINGE | {"search": "gradient"}, "'gradient'; known are pattern, grid"),
         ({"search": "pattern"}, "'pattern'; known are gradient, grid"),
-        (HINGE | {"n_landmarks": "30"}, "has support vectors instead of landmarks"),
+        (HINGE | {"n_landmarks": "30"}, "landmarks"),
         (HINGE | NUMBERS, "--loss is for classification"),
-        (NUMBERS | {"threshold": "0.3"}, "--threshold is for classification, but this"),
-        (NUMBERS | {"class_weight": "none"}, "--class-weight is for classification, but this"),
-        (NUMBERS | {"positive": "a"}, "--positive is for classification, but this"),
-        (
-            {"task": "classification", "target_transform": ["log"]},
-            "--target-transform is for regression, but this",
-        ),
-        (HINGE | {"max_iter": 7}, "is searched without gradients"),
-        ({"n_landmarks": "0"}, "--n-landmarks must be a positive integer"),
-        ({"n_landmarks": "many"}, "--n-landmarks must be a positive integer"),
-        (NUMBERS | {"order": ["low", "high"]}, "--order is for classification, but --task is"),
+        (HINGE | {"max_iter": 7}, "without gradients"),
+        (NUMBERS | {"threshold": "0.3"}, "--threshold is for classification"),
+        (NUMBERS | {"class_weight": "none"}, "--class-weight is for classification"),
+        (NUMBERS | {"positive": "a"}, "--positive is for classification"),
+        (NUMBERS | {"order": ["low", "high"]}, "--order is for classification"),
+        ({"task": "classification", "target_transform": ["log"]}, "--target-transform is for reg"),
+        ({"n_landmarks": "0"}, "--n-landmarks"),
+        ({"n_landmarks": "many"}, "--n-landmarks"),
         ({"order": ["low", "low"]}, "--order has low more than once"),
         ({"gap": 3}, "--gap goes with --time"),
         ({"time": "day", "groups": "day"}, "--groups and --time are both day"),
+        ({"threshold": "best"}, "'cost=1:5'"),
+        ({"threshold": "5"}, "--threshold 5.0 is not"),
     ],
 )
 def test_what_no_rows_could_mend_is_refused_by_its_option(options, text):
@@ -155,62 +151,40 @@ def test_it_is_refused_before_the_file_is_read(looms, command, one_line):
     one_line(looms(command, "nowhere.csv", "-c", "rfb"), 2, "Unknown --candidates 'rfb'")
 
 
+@pytest.mark.parametrize("options", [["-c", ""], ["--metric", " , "]])
+def test_a_list_of_nothing_is_refused(looms, pets, one_line, options):
+    one_line(looms("fit", pets, "-t", "kind", *options), 2, "names nothing")
+
+
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("rule", "share", "told"),
     [
-        (["--cv", "ten"], "folds, repetitions and folds such as '5x2'."),
-        (["--threshold", "best"], "'precision=0.8', 'cost=1:5'."),
-        (["--threshold", "5"], "is not a probability between 0 and 1."),
-        (["-c", ""], "--candidates names nothing: give a name, or leave it out"),
-        (["--metric", " , "], "--metric names nothing: give a name, or leave it out"),
+        ("recall=0.9", 0.75, True),
+        ("f1", 0.75, True),
+        ("f1", 0.25, False),
+        ("balanced", 0.75, False),
+        ("0.5", 0.75, False),
     ],
 )
-def test_refusals_are_in_words_of_the_command_line(looms, pets, one_line, options, told):
-    result = looms("fit", pets, "-t", "kind", *options)
-    one_line(result, 2, told)
-    assert result.stderr.strip().endswith(told)
+def test_a_positive_class_of_most_rows_is_warned_of(capsys, rule, share, told):
+    y = np.where(np.arange(40) < 40 * share, "nein", "ja")
+    assert ModelRequest(threshold=rule)._check_classes(y) is None
+    text = f"Warning: --threshold {rule} treats nein as the positive class"
+    assert capsys.readouterr().err.startswith(text) == told
+    assert ModelRequest(threshold=rule, positive="ja")._check_classes(y) == "ja"
+    assert capsys.readouterr().err == ""
 
 
-@pytest.fixture
-def clinic(tmp_path):
-    """A table with numbers, text, gaps and dates, classes and numbers to predict, and groups."""
-    rng = np.random.default_rng(0)
-    n = 90
-    frame = pd.DataFrame(
-        {
-            "crp": np.where(rng.random(n) < 0.1, np.nan, rng.gamma(2.0, size=n)).round(2),
-            "ward": rng.choice(["north", "south", "west"], n),
-            "when": pd.Timestamp("2021-03-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D"),
-            "patient": [f"p{k}" for k in rng.permutation(np.arange(n) // 2)],
-        }
-    )
-    days = np.exp(0.4 * frame["crp"].fillna(1.0) + 0.5 * rng.normal(size=n)).round(3)
-    ill = np.where(days + (frame["ward"] == "north") > 2.5, "yes", "no")
-    frame.assign(days=days, ill=ill).to_csv(tmp_path / "clinic.csv", index=False)
-    return tmp_path / "clinic.csv"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize(
-    ("target", "other", "kind"),
-    [("ill", "days", TabularClassifier), ("days", "ill", TabularRegressor)],
-)
-def test_the_command_line_has_the_scores_of_python(looms, clinic, target, other, kind, grouped):
-    options = ("--groups", "patient") if grouped else ()
-    result = looms("fit", clinic, "-t", target, "--drop", other, *options, "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    table = read_table(clinic, target)
-    X, groups = table.X.drop(columns=other), table.X["patient"]
-    X = X.drop(columns="patient") if grouped else X
-    model = kind().fit(X, table.y, groups=groups if grouped else None)
-    expected, saved = model.evaluate(), load_model("m.skops").model
-    assert type(saved) is kind
-    assert saved.get_params() == model.get_params()
-    assert not expected.optimistic
-    assert dict(saved._scores.get("nested")) == pytest.approx(dict(expected), rel=0, abs=1e-12)
-    assert expected.kind in result.stdout
-    np.testing.assert_array_equal(saved.predict(X), model.predict(X))
+def test_the_model_of_a_table_reads_it_as_the_command_did(tmp_path):
+    """With its decimal mark; in splits with the kinds of all rows."""
+    rows = "".join(f'"{k},12{k % 7}";{"uv"[k % 2]}\n' for k in range(20))
+    (tmp_path / "t.csv").write_text(f"a;y\n{rows}")
+    source, request = Source(file=tmp_path / "t.csv", decimal=","), ModelRequest(positive="u")
+    prepared = prepare_file(source, Columns("y"), request)
+    model = request.model_for(prepared)
+    assert (model.preprocess.decimal[0], model.pos_label) == (",", "u")
+    again = request.model_for(prepared, again=True)
+    assert again.preprocess.kinds == prepared.preprocessor.kinds_ == {"a": "number"}
 
 
 def test_a_command_is_written_as_a_shell_takes_it():

@@ -17,6 +17,7 @@ from looms import (
     NonconformityClassifier,
     TabularClassifier,
 )
+from looms.blocks import ArrayBlocks
 from looms.kernels import RBF
 from looms.model_files import save_model
 from looms.tables import TablePreprocessor
@@ -24,69 +25,55 @@ from looms.tables import TablePreprocessor
 rng = np.random.default_rng(0)
 FRAME = pd.DataFrame(rng.normal(size=(60, 2)).round(3), columns=["a", "b"])
 FRAME["c"] = np.where(rng.random(60) < 0.5, "red", "blue")
+NUMBERS, ARRAY = FRAME[["b", "a"]], FRAME[["a", "b"]]
 LABELS = np.where(FRAME["a"] + (FRAME["c"] == "red") > 0.5, "yes", "no")
-NUMBERS = FRAME["a"] - FRAME["b"] ** 2
-TARGET = {"target": "y"}
+SQUARES = FRAME["a"] - FRAME["b"] ** 2
+LINEAR = KernelClassifier("linear", mu=1e-3)
+SVM = KernelClassifier("linear", loss="hinge", mu=0.01)
+ON_LANDMARKS = KernelClassifier(n_landmarks=5, mu=1e-3)
+CASES = {
+    "table": (make_pipeline(TablePreprocessor(), LINEAR), FRAME, LABELS),
+    "scaler": (make_pipeline(StandardScaler(), LINEAR), NUMBERS, LABELS),
+    "numbers": (KernelRegressor("linear"), NUMBERS, SQUARES),
+    "array": (make_pipeline(StandardScaler(), LINEAR), ARRAY, LABELS),
+    "svm": (SVM, NUMBERS, LABELS),
+    "blocks": (ON_LANDMARKS, ARRAY, LABELS),
+}
 
 
-def fitted(name):
-    """A pipeline or machine, its features, and its targets."""
-    numbers, machine = FRAME[["b", "a"]], KernelClassifier("linear")
-    if name == "table":
-        return make_pipeline(TablePreprocessor(), machine).fit(FRAME, LABELS), FRAME, LABELS
-    if name == "scaler":
-        return make_pipeline(StandardScaler(), machine).fit(numbers, LABELS), numbers, LABELS
-    if name == "names":
-        return KernelRegressor("linear").fit(numbers, NUMBERS), numbers, NUMBERS
-    if name == "array":
-        X = FRAME[["a", "b"]]
-        return (
-            make_pipeline(StandardScaler(), KernelClassifier("linear", mu=1e-3)).fit(
-                X.to_numpy(), LABELS
-            ),
-            X,
-            LABELS,
-        )
-    machine = KernelClassifier("linear", loss="hinge", mu=0.01)
-    return machine.fit(numbers, LABELS), numbers, LABELS
-
-
-@pytest.mark.parametrize("name", ["table", "scaler", "names", "array", "svm"])
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.slow
-def test_show_predict_and_score(looms, name):
-    model, X, y = fitted(name)
-    save_model("m.skops", model, TARGET)
-    FRAME.assign(y=y).to_csv("t.csv", index=False)
-    file = "t.csv"
-    if name == "array":  # which has no names to choose columns by
-        file = "few.csv"
-        X.assign(y=y).to_csv(file, index=False)
+def test_show_predict_and_score(looms, one_line, name):
+    model, X, y = CASES[name]
+    own = X.to_numpy() if name in ("array", "blocks") else X
+    model.fit(ArrayBlocks(own) if name == "blocks" else own, y)
+    save_model("m.skops", model, {"target": "y"})
+    file, whole = "t.csv", X if own is not X else FRAME  # columns have no names to be chosen by
+    whole.assign(y=y).to_csv(file, index=False)
     shown = looms("show", "m.skops")
     assert shown.exit_code == 0, shown.stderr
-    task = "Regression" if name == "names" else "Classification"
+    task = "Regression" if name == "numbers" else "Classification"
     assert shown.stdout.startswith(f"{task} of 'y': ")
     assert f" rows, {X.shape[1]} features; saved by looms" in shown.stdout
     predicted = looms("predict", "m.skops", file, "--digits", 17, "-o", "p.csv")
     assert predicted.exit_code == 0, predicted.stderr
-    given = model.predict(X.to_numpy() if name == "array" else X)
-    found = pd.read_csv("p.csv")["prediction"].to_numpy()
-    if name == "names":
+    given, found = model.predict(own), pd.read_csv("p.csv")["prediction"].to_numpy()
+    scores = json.loads(looms("score", "m.skops", file, "--json").stdout)["scores"]
+    if name == "numbers":
         np.testing.assert_allclose(found, given, rtol=1e-12)
-    else:
-        assert found.tolist() == given.tolist()
-    scored = looms("score", "m.skops", file, "--json")
-    assert scored.exit_code == 0, scored.stderr
-    scores = json.loads(scored.stdout)["scores"]
-    if name == "names":
         assert scores["mae"]["value"] == pytest.approx(np.abs(given - y).mean())
     else:
+        assert found.tolist() == given.tolist()
         assert scores["accuracy"]["value"] == pytest.approx(np.mean(given == y))
+    if name == "blocks":
+        refused = looms("predict", "m.skops", file, "--confidence-level", 0.8)
+        one_line(refused, 2, "training rows")
 
 
 @pytest.mark.slow
 def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
-    model, X, _ = fitted("scaler")
-    save_model("m.skops", model)
+    model, X, _ = CASES["scaler"]
+    save_model("m.skops", model.fit(X, LABELS))
     X.to_csv("t.csv", index=False)
     assert looms("show", "m.skops").stdout.startswith(
         "Classification: 60 rows, 2 features; saved by"
@@ -101,46 +88,13 @@ def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
     one_line(looms("predict", "m.skops", "t.csv"), 2, "1 of the model's 2 columns are missing: 'b'")
 
 
-def test_a_model_that_saved_itself_is_scored_by_the_name_of_its_target(looms):
-    model = TabularClassifier(["linear"]).fit(FRAME, pd.Series(LABELS, name="y"))
-    model.save("m.skops")
-    FRAME.assign(y=LABELS).to_csv("t.csv", index=False)
-    scored = looms("score", "m.skops", "t.csv", "--json")
-    assert scored.exit_code == 0, scored.stderr
-    assert json.loads(scored.stdout)["scores"]["accuracy"]["value"] == np.mean(
-        model.predict(FRAME) == LABELS
-    )
-
-
-@pytest.mark.slow
-def test_coverage_of_a_saved_model(looms):
-    model, X, _ = fitted("names")
-    save_model("m.skops", evaluated(model))
-    X.to_csv("t.csv", index=False)
-    result = looms(
-        "predict", "m.skops", "t.csv", "--confidence-level", 0.8, "-o", "p.csv", "--digits", 17
-    )
-    assert result.exit_code == 0, result.stderr
-    found = pd.read_csv("p.csv")[["lower", "upper"]]
-    np.testing.assert_allclose(found, evaluated(model).predict_interval(X, 0.8), rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("machine", "text"),
     [
-        (
-            StandardScaler().fit(FRAME[["a"]]),
-            "the model ends in StandardScaler, which has no held-out predictions of looms",
-        ),
-        (
-            NonconformityClassifier().fit(FRAME[["a", "b"]], LABELS),
-            "the model ends in NonconformityClassifier, which has no held-out predictions",
-        ),
-        (KernelClassifier(mu=1e-3), "the model is not fitted; fit it, and save it again"),
-        (
-            KernelClassifier("precomputed", mu=1e-3).fit(np.eye(60), LABELS),
-            "the model takes kernel values",
-        ),
+        (StandardScaler().fit(NUMBERS), "StandardScaler, which has no held-out predictions"),
+        (NonconformityClassifier().fit(NUMBERS, LABELS), "NonconformityClassifier, which has no"),
+        (KernelClassifier(mu=1e-3), "the model is not fitted"),
+        (KernelClassifier("precomputed", mu=1e-3).fit(np.eye(60), LABELS), "takes kernel values"),
     ],
 )
 def test_models_that_the_command_line_does_not_take(looms, one_line, machine, text):
@@ -154,28 +108,21 @@ def test_several_targets_are_shown(looms):
 
 
 def test_columns_without_names_must_be_as_many(looms, one_line):
-    X = FRAME[["a", "b"]]
-    save_model("m.skops", KernelClassifier(RBF(1.0), mu=1e-3).fit(X.to_numpy(), LABELS))
+    save_model("m.skops", KernelClassifier(RBF(1.0), mu=1e-3).fit(ARRAY.to_numpy(), LABELS))
     FRAME.to_csv("t.csv", index=False)
-    one_line(
-        looms("predict", "m.skops", "t.csv"), 2, "fitted to 2 columns without names, and there"
-    )
+    one_line(looms("predict", "m.skops", "t.csv"), 2, "fitted to 2 columns without names")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "labels"),
     [
-        (float, [1, 2]),
-        (float, [1234567, 1234568]),
         (float, [-1, 0, 10000001]),
-        (float, [1, 2**53]),
         (np.float32, [3, 4]),
         (object, [5.0, 6.0]),
-        ("Float64", [1, 2]),
+        ("Float64", [1, 2**53]),
         ("Int64", [1, 10**12]),
         ("boolean", [False, True]),
-        (object, [False, True]),
         (object, ["v1.0", "v2.50"]),
     ],
 )

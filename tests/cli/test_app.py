@@ -1,6 +1,5 @@
-"""JSON on standard output, and nothing else there; versions and completion of shells."""
+"""Versions and completion of shells; JSON is in test_sixty_commands.py."""
 
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -10,45 +9,6 @@ import pytest
 from looms.cli._versions import PACKAGES
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
-
-
-@pytest.fixture
-def summaries(fit, looms, pets):
-    """What fit and show print of one machine."""
-    fitted = fit(pets, "-t", "kind", "-c", "linear", "-o", "pets.skops", "--json")
-    assert fitted.exit_code == 0, fitted.stderr
-    return json.loads(fitted.stdout), json.loads(looms("show", "pets.skops", "--json").stdout)
-
-
-@pytest.mark.slow
-def test_fit_and_show_print_the_summary(summaries):
-    fitted, shown = summaries
-    assert fitted["title"] == shown["title"] == "kind, pets.csv"
-    assert fitted["data"] == shown["data"]
-    assert fitted["data"]["target"] == "kind"
-    assert fitted["loo"] == shown["loo"]
-    assert fitted["samples"] == shown["samples"]
-    assert "counted from 1" in fitted["samples"]["named_by"]
-
-
-@pytest.mark.slow
-def test_score_prints_scores_by_key(summaries, looms, pets):
-    result = looms("score", "pets.skops", pets, "--json")
-    values = json.loads(result.stdout)
-    assert values["n_rows"] == 40
-    assert list(values["scores"]) == ["accuracy", "balanced_accuracy", "roc_auc", "log_loss"]
-    assert all(
-        list(each) == ["value", "standard_error", "baseline"] for each in values["scores"].values()
-    )
-
-
-@pytest.mark.slow
-def test_assess_prints_outer_scores(looms, pets):
-    result = looms("assess", pets, "-t", "kind", "-c", "linear", "--splits", 3, "--json")
-    values = json.loads(result.stdout)
-    assert values["n_splits"] == 3
-    keys = ["balanced_accuracy", "roc_auc", "log_loss"]
-    assert [score["key"] for score in values["scores"]] == keys
 
 
 def test_versions_for_bug_reports(looms):
