@@ -288,7 +288,7 @@ def test_an_assessment_scores_ranks(form):
         model = clone(estimator).fit(X[rest], Y[rest])
         p = in_order(model.predict_proba(X[out]), model)
         expected = scores_of(RANKS[out], ranks_of(model.predict(X[out])), p)
-        assert experiment.run(split, None).scores == pytest.approx(expected)
+        assert experiment.run(split).scores == pytest.approx(expected)
     assert "threshold[low|medium]" in assess(clone(GIVEN), X, y, n_splits=2).splits[0].chosen
     with pytest.raises(ValueError, match="the classes have no order"):
         assess(clone(GIVEN), X, Y.astype(str), n_splits=3, scoring="mean_rank_error")
