@@ -76,7 +76,7 @@ class UnseenValues:
     >>> matrix = unseen.add(pd.DataFrame({"size": [1, 5], "color": ["blue", "blue"]}))
     >>> matrix.shape
     (2, 4)
-    >>> print(unseen.notes()[0][:67])
+    >>> print(unseen.notes()[0].text[:67])
     in 1 of 2 rows 'size' is far outside its training range, 1 to 2, fu
     """
 
