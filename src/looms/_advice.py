@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 UNSET = object()
+#: Most characters of a value.
+LONGEST = 150
 
 
 class Advice(NamedTuple):
@@ -29,7 +31,12 @@ class Advice(NamedTuple):
             return self.text
         if self.value is UNSET:
             return self.parameter
-        return f"{self.parameter}={'...' if self.value is ... else repr(self.value)}"
+        if self.value is ...:
+            return f"{self.parameter}=..."
+        shown = " ".join(repr(self.value).split())
+        return (
+            f"{self.parameter}={shown if len(shown) <= LONGEST else f'{shown[: LONGEST - 3]}...'}"
+        )
 
 
 _RENDERED = ContextVar[Callable[[Advice], str]]("words for advice")
@@ -53,6 +60,8 @@ def setting(parameter: str, value: Any = UNSET, text: str | None = None) -> str:
     >>> from looms._advice import advice_in, setting
     >>> setting("threshold", 0.5)
     'threshold=0.5'
+    >>> setting("cv", list(range(10**4)))[-9:]
+    ', 38, ...'
     >>> with advice_in(lambda one: f"--{one.parameter} {one.value}"):
     ...     setting("threshold", 0.5)
     '--threshold 0.5'

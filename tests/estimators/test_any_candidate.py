@@ -23,6 +23,7 @@ from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticReg
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    KFold,
     PredefinedSplit,
     StratifiedGroupKFold,
     check_cv,
@@ -424,7 +425,7 @@ TIMED = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=GapKFold(3, time=np.aran
         (stacked_regressor([Silent(1)]), r"predict gives an array of shape \(7,\) for 8 rows"),
         (Intervals(Silent(1)), r"predict gives an array of shape \(3,\) for 4 rows"),
         (stacked_regressor([TIMED]), "time must hold"),
-        (Intervals(Ridge(), cv="2x5"), "more than once"),
+        (Intervals(Ridge(), cv=2 * [*KFold(2).split(X)]), "more than once"),
         (Intervals(Pipeline([(f"step {k}", StandardScaler()) for k in range(30)])), "no regressor"),
     ],
 )

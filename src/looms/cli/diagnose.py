@@ -43,6 +43,8 @@ from looms.tables._target import matched_classes, target_of
 
 #: Largest number of influential rows on the screen; the CSV file has all.
 MOST_ROWS = 10
+#: First line of the output.
+_HEADER = "row,(.+,)?predicted,predicted_without,deviance,"
 #: Bootstrap samples in words, by --resampling.
 DRAWN = {
     "labels": "with labels drawn by the fitted probabilities",
@@ -180,7 +182,7 @@ def diagnose(
     looms diagnose clinic.looms.skops --bootstrap 0 --plot figures --output rows.csv
     looms diagnose clinic.looms.skops --data clinic.csv --groups patient
     """
-    check_can_write_csv(output, force, data or model, model, holds="row,")
+    check_can_write_csv(output, force, data or model, model, holds=_HEADER)
     if plot is not None:
         check_figures(plot, FIGURES if plan.bootstrap else list(FIGURES)[:-1], force)
     if groups and data is None:
