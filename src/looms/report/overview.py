@@ -175,7 +175,7 @@ def _chosen(model: Reported) -> Iterator[str]:
         probability = taken["probability"]
         where = "" if probability is None else f" (probability {probability:.3g})"
         shown.append(f"threshold = {taken['threshold']:.4g}{where}")
-    if taken["transform"]:
+    if model.scale or model.fitted.transforms:
         shown.append(f"transform of the target = {taken['transform']}")
     how = "Given" if taken["criterion"] is None else "Selected"
     if model.stacked:
