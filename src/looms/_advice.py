@@ -12,6 +12,12 @@ UNSET = object()
 LONGEST = 150
 
 
+def short(value: object) -> str:
+    """Text of a value on one line, cut if it is long."""
+    shown = " ".join(str(value).split())
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 3]}..."
+
+
 class Advice(NamedTuple):
     """What to set or to do, in messages.
 
@@ -31,12 +37,7 @@ class Advice(NamedTuple):
             return self.text
         if self.value is UNSET:
             return self.parameter
-        if self.value is ...:
-            return f"{self.parameter}=..."
-        shown = " ".join(repr(self.value).split())
-        return (
-            f"{self.parameter}={shown if len(shown) <= LONGEST else f'{shown[: LONGEST - 3]}...'}"
-        )
+        return f"{self.parameter}={'...' if self.value is ... else short(repr(self.value))}"
 
 
 _RENDERED = ContextVar[Callable[[Advice], str]]("words for advice")
@@ -50,6 +51,11 @@ def advice_in(words: Callable[[Advice], str]) -> Iterator[None]:
         yield
     finally:
         _RENDERED.reset(before)
+
+
+def words_for_advice() -> Callable[[Advice], str]:
+    """Function that gives advice in the words of who is told here."""
+    return _RENDERED.get(str)
 
 
 def setting(parameter: str, value: Any = UNSET, text: str | None = None) -> str:
@@ -66,4 +72,4 @@ def setting(parameter: str, value: Any = UNSET, text: str | None = None) -> str:
     ...     setting("threshold", 0.5)
     '--threshold 0.5'
     """
-    return _RENDERED.get(str)(Advice(parameter, value, text))
+    return words_for_advice()(Advice(parameter, value, text))

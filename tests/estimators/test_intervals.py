@@ -126,7 +126,7 @@ class TestModels:
             monkeypatch.setattr(left_out, "_NUMBERS", numbers)
             parts = evaluated(model.fit(X, NOISY)).predict_interval(X_NEW, 0.8, "scaled")
             assert_allclose(parts, whole, rtol=1e-10)
-        models = model._models_without("predict_interval", of_fit=True)
+        models = model._models_without(of_fit=True)
         sizes = [F.size for _, F in outputs_without(models, np.tile(X_NEW, (9, 1)))]
         assert (max(sizes), len(sizes)) == (8 * N, 8)
 

@@ -107,6 +107,8 @@ class Experiment:
             y = require("pandas", "Ordered classes").Series(y)
         if not hasattr(y, "iloc"):  # as scikit-learn selects rows
             y = np.asarray(y)
+        if len(y) < 2:
+            raise ValueError("An assessment needs two rows or more: one to test on.")
         if is_classifier(estimator):
             check_labels(y)
         elif is_regressor(estimator):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import BACKENDS, get_active_backend
 from sklearn import config_context, get_config
 
+from looms._advice import Advice, advice_in, words_for_advice
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread, openmp_threads
 from looms.assessment._experiment import Experiment
@@ -34,7 +35,8 @@ def run_splits(
     """
     backend, _ = get_active_backend()
     n_workers = effective_n_jobs(n_jobs)
-    run = partial(_run, beside_others=n_workers > 1, config=get_config())
+    told = {"config": get_config(), "words": words_for_advice()}
+    run = partial(_run, beside_others=n_workers > 1, **told)
     shared = replace(experiment, splits=())  # which need not know of each other
     with one_blas_thread() if n_workers > 1 else nullcontext():
         if isinstance(backend, BACKENDS.get("dask", ())):
@@ -58,9 +60,14 @@ def run_splits(
 
 
 def _run(
-    experiment: Experiment, split: Split, *, beside_others: bool, config: dict[str, Any]
+    experiment: Experiment,
+    split: Split,
+    *,
+    beside_others: bool,
+    config: dict[str, Any],
+    words: Callable[[Advice], str],
 ) -> SplitResult:
-    """Split as a task, with the caller's configuration of scikit-learn.
+    """Split as a task, with the caller's configuration of scikit-learn and words for advice.
 
     Beside other splits BLAS has one thread, and OpenMP, which has one on small data anyway.
     """
@@ -68,6 +75,7 @@ def _run(
         one_blas_thread() if beside_others else nullcontext(),
         openmp_threads(0 if beside_others else len(experiment.y)),
         config_context(**config),
+        advice_in(words),
     ):
         return experiment.run(split)
 

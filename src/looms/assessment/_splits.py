@@ -278,11 +278,11 @@ def _check_members(y: npt.ArrayLike, groups: AnyArray | None, least: int, split:
     if sizes[rarest] < least:
         members = count(int(sizes[rarest]), "group" if grouped else "member")
         finer = ", give finer groups" if grouped else ""
+        why = "so that some are in both parts" if least == 2 else "one for each fold"
         fewer = f", make fewer folds by a larger {setting('test_size')}" if least > 2 else ""
         raise ValueError(
             f"Class {classes.tolist()[rarest]!r} has {members}{together}, and a split needs "
-            f"{least}, so that some are in both parts. Leave the class out{finer}{fewer} or join "
-            "it with another."
+            f"{least}, {why}. Leave the class out{finer}{fewer} or join it with another."
         )
 
 

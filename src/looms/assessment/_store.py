@@ -87,7 +87,13 @@ class Store:
             raise StoreError(
                 folder, f"the store cannot be used ({error.strerror})", "Name another folder."
             ) from error
-        then = (recorded or {}).get("versions", {})
+        if recorded is None:
+            raise StoreError(
+                manifest,
+                "the file that says what made these splits is damaged, or lost",
+                "Name another folder, or delete this one.",
+            )
+        then = recorded.get("versions", {})
         changed = [name for name in now if then.get(name) != now[name]]
         if changed:
             before = " and ".join(f"{name} {then.get(name, 'unknown')}" for name in changed)

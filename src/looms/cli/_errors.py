@@ -10,13 +10,14 @@ import shlex
 import sys
 import unicodedata
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import typer
 
-from looms._advice import UNSET, Advice
+from looms._advice import UNSET, Advice, short
 from looms._files import FileError
 from looms._optional import command_for
 from looms.cli._names import OPTIONS, REMEDIES
@@ -83,6 +84,9 @@ def reported() -> Iterator[None]:
                 message = str(error) or "out of memory"
             case ModuleNotFoundError():
                 message = f"{error.name} is not installed: {command_for('cli')}"
+            case BrokenExecutor():
+                said = " ".join(getattr(error, "__notes__", []))
+                message = f"a process died, perhaps of too little memory: take fewer --jobs. {said}"
             case ImportError() | OutputError():
                 message = str(error)
             case _ if traceback:
@@ -134,7 +138,7 @@ def in_options(advice: Advice) -> str:
     >>> in_options(Advice("class_weight", "balanced", None))
     '--class-weight balanced'
     >>> in_options(Advice("n_landmarks", None, None)), in_options(Advice("sep", ..., None))
-    ('no --n-landmarks', '--sep')
+    ('--n-landmarks none', '--sep')
     >>> in_options(Advice("fit_intercept", True, None))
     'fit_intercept=True'
     >>> in_options(Advice("group rows", "patient id", "together, as groups"))
@@ -148,11 +152,11 @@ def in_options(advice: Advice) -> str:
     if name is None:
         return str(advice)
     option = f"--{name.replace('_', '-')}"
-    if advice.value is None or advice.value is False:
+    if advice.value is False:
         return f"no {option}"
     if any(advice.value is one for one in (UNSET, True, ...)):
         return option
-    return f"{option} {advice.value}"
+    return f"{option} {'none' if advice.value is None else shlex.quote(short(advice.value))}"
 
 
 def visible(text: str, keep: str = "") -> str:

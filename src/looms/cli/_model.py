@@ -21,6 +21,7 @@ from looms._scores import (
 from looms._typing import AnyArray
 from looms._words import count, listed
 from looms.cli._errors import InputError
+from looms.cli._names import REMEDIES
 from looms.cli._options import IntervalMethod, Source
 from looms.cli._output import catch_messages, note, refused, warning
 from looms.cli._prepare import labels_of_groups, open_file, read, tell, weights_of_rows
@@ -278,13 +279,15 @@ class CoverageRequest:
         if not nested and saved.last.fitted_.tuned:
             if not scores:
                 tuned = "the model was tuned but not evaluated"
-                raise InputError(f"{path}: {tuned}, and --confidence-level needs evaluate()")
+                raise InputError(
+                    f"{path}: {tuned}, and --confidence-level needs {REMEDIES['evaluate']}"
+                )
             what = "sets" if saved.is_classifier else "intervals"
             tuned = "the model was tuned on the rows that they come from"
-            mends = model_of(saved.model).can_evaluate
+            mends, remedy = model_of(saved.model).can_evaluate, REMEDIES["evaluate"]
             note(
                 f"{what} cover a little less than the level, because {tuned}"
-                f"{'; evaluate() mends that' * mends}"
+                f"{f'; {remedy} mends that' * mends}"
             )
         saved.last.evaluate(nested=nested)
         if nested and self.method == "scaled":

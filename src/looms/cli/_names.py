@@ -40,8 +40,7 @@ PANEL_OF = {option: panel for panel, options in PANELS.items() for option in opt
 OPTIONS = {
     **{option: option for option in PANEL_OF},
     **{parameter: option for option, parameter in PARAMETERS.items()},
-    **{"kernel": "candidates", "probability": "calibration"},
-    "scoring": "metric",
+    **{"kernel": "candidates", "n_splits": "splits", "scoring": "metric"},
 }
 #: Remedies that the command line has in other words, or not at all.
 REMEDIES = {

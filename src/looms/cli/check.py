@@ -73,5 +73,3 @@ def check(
         show_json(dict(result))
     else:
         write_stdout(f"{result}\n")
-        if result["findings"]:
-            note("looms fit and looms assess have the options that are named here")

@@ -124,13 +124,13 @@ def checked_sample_weight(sample_weight: Any, n: int) -> Array:
         representable = np.isfinite([total, n / total]).all()
     if not representable:
         raise ValueError(
-            f"sample_weight is out of range: its largest value is {weight.max():.3g}. Multiply all "
-            "weights by a constant; only their ratios count."
+            f"{setting('sample_weight')} is out of range: its largest value is "
+            f"{weight.max():.3g}. Multiply all weights by a constant; only their ratios count."
         )
     least, largest = weight[weight > 0].min(), weight.max()
     if least < _NEGLIGIBLE * largest:
         raise ValueError(
-            f"sample_weight ranges from {least:.3g} to {largest:.3g}, beyond double precision: "
-            f"set negligible weights, below {_NEGLIGIBLE:g} times the largest, to zero."
+            f"{setting('sample_weight')} ranges from {least:.3g} to {largest:.3g}, beyond double "
+            f"precision: set negligible weights, below {_NEGLIGIBLE:g} times the largest, to zero."
         )
     return weight

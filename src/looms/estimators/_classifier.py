@@ -280,13 +280,14 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         99            1   1
         100           2   2
         """
+        check_flag("class_conditional", class_conditional)
         return self._frame(X, confidence_level, class_conditional=class_conditional)
 
     def _models_of_sets(self, confidence_level: float, class_conditional: bool) -> WithoutUnits:
         """Models without each unit; errors for sets that cannot be."""
         check_is_fitted(self)
         self._check_coverage(confidence_level, class_conditional)
-        return self._models_without("predict_set")
+        return self._models_without()
 
     def _covered(
         self, matrix: Any, table: Any, confidence_level: float, **coverage: Any

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, check_consistent_length
+from sklearn.utils import Tags, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_n_features, _num_samples, check_is_fitted, validate_data
 
 from looms._advice import setting
@@ -335,7 +335,9 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             y = np.asarray(self._as_known(y))
         n = matrix.shape[0]
         check_consistent_length(matrix, y)
-        if not self.fitted_.outcome.decides:
+        if self.fitted_.outcome.decides:
+            y = column_or_1d(y)
+        else:
             check_numbers(y, "a classifier")
             y = self._coded_targets(np.asarray(y, dtype=np.float64))
         weight = checked_sample_weight(sample_weight, n)
@@ -366,7 +368,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Predictions by names of columns, for rows as the members take them, and as they were
         passed."""
         covered: dict[str, AnyArray] = {}
-        if confidence_level is not None:  # an error before any work
+        if confidence_level is not None:
             covered = self._covered(matrix, table, confidence_level, **coverage)
         fitted = self.fitted_
         outputs = fitted.outputs(matrix)
@@ -451,14 +453,14 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             self._scores = self._scores | {name: made}  # copies of this model keep theirs
         return self._scores[name]
 
-    def _models_without(self, method: str, of_fit: bool = False) -> WithoutUnits:
-        """Models without each unit that `evaluate` scored, nested if it was; ``method`` asks.
+    def _models_without(self, of_fit: bool = False) -> WithoutUnits:
+        """Models without each unit that `evaluate` scored, nested if it was.
 
         With ``of_fit`` those of the fit without each row, in closed form.
         """
         if not self._scores:
             raise NotFittedError(
-                f"{method} uses the models of evaluate(): call that first, or "
+                "Intervals and sets use the models of evaluate(): call that first, or "
                 "evaluate(nested=False)."
             )
         nested = "nested" in self._scores and not of_fit

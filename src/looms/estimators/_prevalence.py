@@ -155,21 +155,32 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
             p = self.classifier.predict_proba(X)
         return adjust_prevalence(p, self.training_prevalence_, self.prevalence_)
 
-    def predictions(self, X: Any) -> Any:
+    def predictions(
+        self, X: Any, confidence_level: float | None = None, class_conditional: bool = False
+    ) -> Any:
         """Predictions at the stated prevalences as a data frame, as of `KernelClassifier`.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame
             New samples.
+        confidence_level, class_conditional
+            As of `KernelClassifier.predictions`, for sets of a model of looms. They hold for the
+            shares of the fit; with ``class_conditional`` for any.
 
         Returns
         -------
         predictions : pandas.DataFrame
-            ``prediction``, ``decision_CLASS`` and ``probability_CLASS``, with the index of ``X``.
+            ``prediction``, ``decision_CLASS`` and ``probability_CLASS``, with the index of ``X``,
+            and ``set``.
         """
         pandas: Any = require("pandas", "A table of predictions")
-        return pandas.DataFrame(self._columns(X), index=X.index if hasattr(X, "iloc") else None)
+        index = X.index if hasattr(X, "iloc") else None
+        frame = pandas.DataFrame(self._columns(X), index=index)
+        if confidence_level is None:
+            return frame
+        of_model = self.classifier.predictions(X, confidence_level, class_conditional)
+        return frame.assign(set=of_model["set"])
 
     def _columns(self, X: Any) -> dict[str, AnyArray]:
         """Predictions by names of columns."""

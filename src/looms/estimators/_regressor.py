@@ -215,6 +215,7 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         >>> model.predictions(X[:2], confidence_level=0.9).columns.tolist()
         ['prediction', 'lower', 'upper']
         """
+        check_known(method, "method", INTERVALS)
         return self._frame(X, confidence_level, method=method)
 
     def _models_of_intervals(self, confidence_level: float, method: str) -> WithoutUnits:
@@ -222,7 +223,7 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         check_is_fitted(self)
         check_known(method, "method", INTERVALS)
         check_intervals(self.fitted_, confidence_level, method)
-        return self._models_without("predict_interval", of_fit=method == "scaled")
+        return self._models_without(of_fit=method == "scaled")
 
     def _intervals(
         self, models: WithoutUnits, X: Any, confidence_level: float, method: str

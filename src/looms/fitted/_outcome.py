@@ -467,10 +467,10 @@ class Classes(Outcome):
         k, n, losses = len(self.labels), len(codes), None
         known, rows = codes < k, np.arange(n)
         if not known.any():
-            classes = ", ".join(map(str, written_labels(self.labels)))
+            classes = ", ".join(map(repr, written_labels(self.labels).tolist()))
             raise ValueError(
                 f"the model knows {classes}, and none of the labels of the target, such as "
-                f"{values[0]}"
+                f"{values.tolist()[0]!r}"
             )
         own = codes[:, None] == np.arange(k)
         targets = np.where(own[:, 1:] if k == 2 else own, 1.0, -1.0)

@@ -23,32 +23,45 @@ class StopReason(Enum):
     'CONVERGED'
     """
 
-    WITHIN_NOISE = (
-        "the last step gained, or the slope promises, less than the tolerated fraction of the "
-        "criterion's standard error; a smaller tolerance continues the search"
-    )
-    CONVERGED = "no direction leads downhill"
-    MAX_ITER = "stopped at the largest number of iterations: the criterion was still falling"
-    NO_PROGRESS = (
-        "no lower value was found along the search direction: look for hyper-parameters at their "
-        "bounds"
-    )
-    CALLBACK = "a callback asked to stop"
-    GRID = "all points of the grid were evaluated"
-    GIVEN = "nothing was searched: an estimator is fitted as it is"
-    NEVER_EVALUATED = (
-        "no point could be evaluated, not even the start: the kernel matrix plus ridge was never "
-        "positive definite; check that the kernel is positive semi-definite, or scale the features"
-    )
+    WITHIN_NOISE = "within noise"
+    CONVERGED = "converged"
+    MAX_ITER = "max iter"
+    NO_PROGRESS = "no progress"
+    CALLBACK = "callback"
+    GRID = "grid"
+    GIVEN = "given"
+    NEVER_EVALUATED = "never evaluated"
 
     def __str__(self) -> str:
-        """The reason, with what to do about it."""
-        advice = f", raise {setting('max_iter')}" if self is StopReason.MAX_ITER else ""
-        return f"{self.value}{advice}"
+        """The reason as a sentence, with what to do about it."""
+        if self is StopReason.MAX_ITER:
+            stopped = "stopped at the largest number of iterations: the criterion was still falling"
+            return f"{stopped}, raise {setting('max_iter')}"
+        return _SENTENCES[self.value]
 
     def __reduce__(self) -> tuple[type[StopReason], tuple[str]]:
         # skops stores what is rebuilt by a call of its own type, and no other enum.
         return StopReason, (self.value,)
+
+
+_SENTENCES = {
+    "within noise": (
+        "the last step gained, or the slope promises, less than the tolerated fraction of the "
+        "criterion's standard error; a smaller tolerance continues the search"
+    ),
+    "converged": "no direction leads downhill",
+    "no progress": (
+        "no lower value was found along the search direction: look for hyper-parameters at their "
+        "bounds"
+    ),
+    "callback": "a callback asked to stop",
+    "grid": "all points of the grid were evaluated",
+    "given": "nothing was searched: an estimator is fitted as it is",
+    "never evaluated": (
+        "no point could be evaluated, not even the start: the kernel matrix plus ridge was never "
+        "positive definite; check that the kernel is positive semi-definite, or scale the features"
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +151,7 @@ class SearchStopped(Exception):
     """Exception raised inside a search to stop it."""
 
     def __init__(self, stop_reason: StopReason) -> None:
-        super().__init__(stop_reason.value)
+        super().__init__(str(stop_reason))
         self.stop_reason = stop_reason
 
 

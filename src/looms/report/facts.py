@@ -130,7 +130,7 @@ class Summary(dict[str, Any]):
         super().__init__(values)
         self._overview = overview
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self._overview
 
 

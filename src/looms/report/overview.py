@@ -108,7 +108,7 @@ def overview(
         labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
     values = rule_scores(counts, model.rule)
     said = ", ".join(f"{name} {score_text(value)}" for name, value in values.items())
-    asked = outcome.threshold if rule is None else rule
+    asked = rule or getattr(outcome.threshold, "__name__", outcome.threshold)
     yield f"{sentence(scores.kind)}, at threshold {asked} (positive: {labels[1]}): {said}"
 
 

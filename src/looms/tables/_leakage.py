@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import comb
 from scipy.stats import norm, rankdata
 
+from looms._advice import setting
 from looms._typing import AnyArray, Array, Matrix
 from looms.duplicates import duplicate_groups
 
@@ -143,7 +144,7 @@ def leakage_remarks(
             yield (
                 gives,
                 f"{names}{more} alone {predict} the target. Is it known before the target is? If "
-                "not, leave it out.",
+                f"not, leave it out{setting('drop', text='')}.",
             )
 
 
