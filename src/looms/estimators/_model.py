@@ -24,7 +24,7 @@ from looms._scores import ValuesAndErrors
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.dask._blocks import blocks_and_arrays
+from looms.dask._blocks import blocks_and_arrays, is_dask
 from looms.estimators._base import checked_sample_weight, validated
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
 from looms.estimators._evaluation import chosen_anew
@@ -327,6 +327,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         log_loss           0.233           0.028     0.668
         """
         pandas: Any = require("pandas", "A table of scores")
+        _check_in_memory(X)
         warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)
         matrix = self._matrix(X)
         if y is None:
@@ -359,6 +360,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _frame(self, X: Any, confidence_level: float | None, **coverage: Any) -> Any:
         """Data frame of predictions for new rows, by the index of theirs."""
         pandas: Any = require("pandas", "A table of predictions")
+        _check_in_memory(X)
         columns = self._columns(self._matrix(X), self._readable(X), confidence_level, **coverage)
         return pandas.DataFrame(columns, index=X.index if hasattr(X, "iloc") else None)
 
@@ -871,6 +873,14 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         ``candidates`` are those of the fit, as they are fitted without a fold.
         """
         return unfitted(self)
+
+
+def _check_in_memory(X: Any) -> None:
+    if is_dask(X):
+        raise TypeError(
+            "Data frames of predictions and scores are of rows in memory: give X.compute(), or use "
+            "predict, which is lazy."
+        )
 
 
 def scores_of(model: Model) -> Scores:
