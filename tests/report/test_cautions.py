@@ -609,7 +609,7 @@ def test_few_groups_are_named_as_the_cause(Estimator, n_groups):
     [
         stacked_classifier(["linear", "rbf"]),
         KernelClassifier(n_landmarks=60),
-        KernelClassifier(loss="hinge", search=Search(resolution=4.0)),
+        KernelClassifier("linear", loss="hinge", search=Search(resolution=8.0)),
     ],
     ids=["stack", "landmarks", "hinge"],
 )
