@@ -609,12 +609,12 @@ def test_few_groups_are_named_as_the_cause(Estimator, n_groups):
     [
         stacked_classifier(["linear", "rbf"]),
         KernelClassifier(n_landmarks=60),
-        KernelClassifier("linear", loss="hinge", search=Search(resolution=8.0)),
+        KernelClassifier(loss="hinge", search=Search(resolution=8.0)),
     ],
     ids=["stack", "landmarks", "hinge"],
 )
 def test_clusters_are_found_whatever_the_model_is(model):
-    X, y, _ = patients(12, 9, 0.03)
+    X, y, _ = patients(12, 4, 0.03)
     text = titles(fit(model, X, y > np.median(y)))["Rows like repeats of others"][1]
     assert "cluster (there are 12)" in text
 
