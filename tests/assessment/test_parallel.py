@@ -20,6 +20,8 @@ from looms import _recording
 from looms.assessment._experiment import Experiment
 from looms.assessment._parallel import run_splits
 
+pytestmark = pytest.mark.slow
+
 
 class Deadly(ClassifierMixin, BaseEstimator):
     """Kills its process when the first sample trains: always, or until a file is there."""
@@ -55,7 +57,6 @@ def numbered():
 SCORED = {"scoring": "balanced_accuracy", "random_state": 16}  # where split 0 lacks row 0
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_after_the_death_of_a_worker_the_same_call_runs_the_rest(numbered, tmp_path):
     """A pool of multiprocessing would wait for ever: loky's processes are taken in its place."""
@@ -83,7 +84,6 @@ class Held(Deadly):
         return super().fit(X, y)
 
 
-@pytest.mark.slow
 def test_who_stops_early_gets_no_warning(numbered):
     """While another thread records the warnings of its split, by filters of the whole process."""
     before = list(warnings.filters)
@@ -114,7 +114,6 @@ def _n_threads():
     return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
 
 
-@pytest.mark.slow
 def test_blas_keeps_to_one_thread_beside_other_work(numbered):
     options = {"scoring": lambda model, X, y: model.n_threads_, "random_state": 0}
     with threadpool_limits(2, "blas"), joblib.parallel_config("threading"):
@@ -136,7 +135,6 @@ def one_process():
         yield cluster
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @quiet_clusters
 def test_workers_of_dask_die_halfway(one_process, numbered, tmp_path):
@@ -174,7 +172,6 @@ def _routed(estimator, X, y):
     return float(estimator.routed_)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @quiet_clusters
 def test_a_split_that_kills_workers_of_dask_is_an_error(
@@ -192,7 +189,6 @@ def test_a_split_that_kills_workers_of_dask_is_an_error(
     assert "of 3 splits are done and stored in" in died.value.__notes__[0]
 
 
-@pytest.mark.slow
 @quiet_clusters
 def test_a_cluster_that_loses_all_workers_for_good_is_an_error(numbered, monkeypatch):
     distributed = pytest.importorskip("distributed")

