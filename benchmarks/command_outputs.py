@@ -32,18 +32,18 @@ from looms.cli._app import app
 COMMANDS = """
 fit clinic.csv -t ill -o c.skops
 fit clinic.csv -t ill -c linear,rbf --combine best --no-evaluate -o b.skops --json
-fit clinic.csv -t ill -c rbf --threshold recall=0.9 --positive yes -o t.skops --report t.html
-fit clinic.csv -t ill -c rbf --threshold balanced --class-weight balanced -o w.skops
+fit clinic.csv -t ill -c linear --threshold recall=0.9 --positive yes -o t.skops --report t.html
+fit clinic.csv -t ill -c linear --threshold balanced --class-weight balanced -o w.skops
 fit clinic.csv -t ill -c linear --calibration none -o n.skops
 fit clinic.csv -t ill -c linear --groups patient -o g.skops --test new.csv
 fit clinic.csv -t ill -c linear --time visit --gap 2 --cv 5 -o v.skops
 fit clinic.csv -t ill -c linear --cv 5x2 --metric f1 --metric roc_auc -o f.skops
 fit clinic.csv -t ill -c linear --sample-weight weight --duplicates group -o d.skops
-fit clinic.csv -t ill --loss hinge -o h.skops --no-evaluate
+fit clinic.csv -t ill -c linear --loss hinge -o h.skops --no-evaluate
 fit clinic.csv -t ill -c linear --drop note --drop visit --n-landmarks 20 -o l.skops
-fit prices.csv -t price -o p.skops
-fit prices.csv -t price -c linear,rbf --target-transform log,sqrt -o q.skops --json
-fit prices.csv -t rooms --task regression -c rbf --search grid -o r.skops
+fit prices.csv -t price -c linear,rbf -o p.skops
+fit prices.csv -t price -c rbf --target-transform log,sqrt -o q.skops --json
+fit prices.csv -t rooms --task regression -c linear --search grid -o r.skops
 fit grades.csv -t grade --order low,middle,high -c linear,rbf -o o.skops --report o.html
 fit clinic.csv -t ill -c linear -o c.skops
 fit clinic.csv -t ill -c linear -o clinic.csv --force

@@ -20,6 +20,8 @@ from looms import _recording
 from looms.assessment._experiment import Experiment
 from looms.assessment._parallel import run_splits
 
+pytestmark = pytest.mark.slow
+
 
 class Deadly(ClassifierMixin, BaseEstimator):
     """Kills its process when the first sample trains: always, or until a file is there."""
@@ -55,7 +57,6 @@ def numbered():
 SCORED = {"scoring": "balanced_accuracy", "random_state": 16}  # where split 0 lacks row 0
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_after_the_death_of_a_worker_the_same_call_runs_the_rest(numbered, tmp_path):
     """A pool of multiprocessing would wait for ever: loky's processes are taken in its place."""
@@ -83,7 +84,6 @@ class Held(Deadly):
         return super().fit(X, y)
 
 
-@pytest.mark.slow
 def test_who_stops_early_gets_no_warning(numbered):
     """While another thread records the warnings of its split, by filters of the whole process."""
     before = list(warnings.filters)
@@ -114,7 +114,6 @@ def _n_threads():
     return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
 
 
-@pytest.mark.slow
 def test_blas_keeps_to_one_thread_beside_other_work(numbered):
     options = {"scoring": lambda model, X, y: model.n_threads_, "random_state": 0}
     with threadpool_limits(2, "blas"), joblib.parallel_config("threading"):
@@ -124,37 +123,37 @@ def test_blas_keeps_to_one_thread_beside_other_work(numbered):
         assert _n_threads() == 2
 
 
-TWO_PROCESSES = {
-    **{"n_workers": 2, "threads_per_worker": 1, "processes": True},
-    **{"silence_logs": 50, "dashboard_address": None},
-}
+@pytest.fixture(scope="module")
+def one_process():
+    """A cluster of dask with one worker, which is a process that is begun anew when it dies."""
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(**options, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        yield cluster
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @quiet_clusters
-def test_workers_of_dask_die_halfway(numbered, tmp_path):
+def test_workers_of_dask_die_halfway(one_process, numbered, tmp_path):
     """All of them, with which the scattered data go too; others may stay in the next test."""
-    distributed = pytest.importorskip("distributed")
     X, y = numbered
     X = np.hstack([X, np.zeros((60, 50))])
     model = Deadly(os.getpid(), until=os.devnull, seconds=0.05)
-    alone = looms.assess(model, X, y, 30, **SCORED)
-    with (
-        distributed.LocalCluster(**{**TWO_PROCESSES, "n_workers": 1}) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        pids = list(client.run(os.getpid).values())
+    alone = looms.assess(Deadly(os.getpid()), X, y, 30, **SCORED)
+    client = one_process.get_client()
+    (pid,) = client.run(os.getpid).values()
 
-        def kill(done, total, split):
-            if done == 10:
-                for pid in pids:
-                    os.kill(pid, signal.SIGKILL)
+    def kill(done, total, split):
+        if done == 10:
+            os.kill(pid, signal.SIGKILL)
 
-        with joblib.parallel_config("dask"):
-            options = {"store": tmp_path / "store", "progress": kill, **SCORED}
-            result = looms.assess(model, X, y, 30, **options)
-        assert not set(client.run(os.getpid).values()) & set(pids)
+    with joblib.parallel_config("dask"):
+        options = {"store": tmp_path / "store", "progress": kill, **SCORED}
+        result = looms.assess(model, X, y, 30, **options)
+    assert pid not in client.run(os.getpid).values()
     assert result.failures == {}
     assert result.table.to_csv() == alone.table.to_csv()
     assert len(list(tmp_path.glob("store/*/seed*.json"))) == 30
@@ -173,39 +172,33 @@ def _routed(estimator, X, y):
     return float(estimator.routed_)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @quiet_clusters
-def test_a_split_that_kills_workers_of_dask_is_an_error(numbered, tmp_path):
+def test_a_split_that_kills_workers_of_dask_is_an_error(
+    one_process, numbered, tmp_path, monkeypatch
+):
     """Without waiting for ever, and never run by the caller."""
-    distributed = pytest.importorskip("distributed")
-    dask = pytest.importorskip("dask")
+    monkeypatch.setattr(one_process.scheduler, "allowed_failures", 0)
     options = {"scoring": _routed, "random_state": 16, "store": tmp_path}
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(**TWO_PROCESSES) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-        config_context(enable_metadata_routing=True),
-    ):
-        with pytest.raises(distributed.KilledWorker) as died:
+    with joblib.parallel_config("dask"), config_context(enable_metadata_routing=True):
+        with pytest.raises(pytest.importorskip("distributed").KilledWorker) as died:
             looms.assess(Configured(os.getpid()), *numbered, 3, **options)
         killed = Configured(os.getpid(), until=os.devnull)
         assert looms.assess(killed, *numbered, 3, **options).mean.item() == 1
+    assert "on 1 different workers" in str(died.value)
     assert "of 3 splits are done and stored in" in died.value.__notes__[0]
 
 
-@pytest.mark.slow
 @quiet_clusters
 def test_a_cluster_that_loses_all_workers_for_good_is_an_error(numbered, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("looms.dask._cluster.PATIENCE", 2)
+    monkeypatch.setattr("looms.dask._cluster.PATIENCE", 1)
     options = {"n_workers": 1, "threads_per_worker": 1, "silence_logs": 50}
     with (
         distributed.LocalCluster(**options, processes=False, dashboard_address=None) as cluster,
         distributed.Client(cluster.scheduler_address),
-        joblib.parallel_config("dask", wait_for_workers_timeout=2),
-        pytest.raises(TimeoutError, match=r"has had no worker for 2 s"),
+        joblib.parallel_config("dask", wait_for_workers_timeout=1),
+        pytest.raises(TimeoutError, match=r"has had no worker for 1 s"),
     ):
         looms.assess(
             Deadly(os.getpid(), seconds=0.2),

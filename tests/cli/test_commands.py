@@ -105,7 +105,7 @@ def test_the_largest_scales_and_the_weights_of_a_stack_are_shown(looms):
 @pytest.mark.slow
 def test_demo_needs_no_file_and_writes_none(looms, figures, monkeypatch):
     X, y = load_breast_cancer(as_frame=True, return_X_y=True)
-    X, y = X[:120], y[:120]
+    X, y = X[:80], y[:80]
     monkeypatch.setattr("sklearn.datasets.load_breast_cancer", lambda **_: (X, y))
     result = looms("demo", "--seed", 5)
     assert result.exit_code == 0, result.stderr
@@ -114,8 +114,8 @@ def test_demo_needs_no_file_and_writes_none(looms, figures, monkeypatch):
     paged = looms("demo", "--seed", 5, "--report", "demo.html")  # which replaces the older page
     assert paged.exit_code == 0, paged.stderr
     assert "breast cancer data" in Path("demo.html").read_text(encoding="utf-8")
-    assert "nested 5-fold, 60 rows  " in result.stdout
-    assert "the other half, 60 rows  " in result.stdout
+    assert "nested 5-fold, 40 rows  " in result.stdout
+    assert "the other half, 40 rows  " in result.stdout
     y = y.map({0: "malignant", 1: "benign"})
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=5)
     model = TabularClassifier(["linear", "rbf"], random_state=5).fit(X, y)

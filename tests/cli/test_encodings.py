@@ -31,18 +31,6 @@ def cyrillic(pets_fitted, tmp_path_factory):
     return folder / "m.skops", folder / "pets.csv"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_our_own_signs_are_written_in_others(looms, pets_model, encoding):
-    in_unicode = looms("show", pets_model).stdout
-    result = looms("show", pets_model, encoding=encoding)
-    assert result.exit_code == 0, result.stderr
-    assert "± s.e." in in_unicode
-    assert ("± s.e." if encoding != "ascii" else "+- s.e.") in result.stdout
-    assert len(result.stdout.splitlines()) == len(in_unicode.splitlines())
-    assert looms("--version", "--verbose", encoding=encoding).exit_code == 0
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_needs_no_more_than_ascii(looms, command):
     assert looms(command, "--help", encoding="ascii").exit_code == 0
@@ -55,7 +43,9 @@ def test_names_are_escaped_for_people_and_never_for_programs(looms, cyrillic, on
     for arguments in (("show", model), ("score", model, pets), ("check", pets, "-t", "kind")):
         result = looms(*arguments, encoding=encoding)
         assert result.exit_code == 0, result.stderr
-        assert r"\u043a\u043e\u0442" in result.stdout or arguments[0] == "check"
+        if arguments[0] != "check":
+            assert r"\u043a\u043e\u0442" in result.stdout
+            assert ("± s.e." if encoding != "ascii" else "+- s.e.") in result.stdout
     refused = looms("predict", model, pets, encoding=encoding)
     one_line(refused, 1, "give --output")
     assert encoding in refused.stderr

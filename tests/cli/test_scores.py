@@ -7,10 +7,12 @@ from sklearn.metrics import fbeta_score
 from looms import KernelClassifier
 from looms._scores import score_with_error
 from looms._words import estimate_text, score_text
-from looms.threshold import Cost, FBeta
+from looms.threshold import AtLeast, Cost, FBeta
 
 
-@pytest.mark.parametrize("rule", [Cost(1.0, 5.0, -2.0, 0.5), FBeta(2.0), 0.3], ids=str)
+@pytest.mark.parametrize(
+    "rule", [Cost(1.0, 5.0, -2.0, 0.5), FBeta(2.0), AtLeast("recall", 0.9), 0.3], ids=str
+)
 def test_scores_of_a_rule_from_python(looms, rule):
     rng = np.random.default_rng(0)
     y = np.arange(40) % 3 > 0
@@ -26,9 +28,10 @@ def test_scores_of_a_rule_from_python(looms, rule):
     of_one = np.where(y, -2.0, 1.0).mean(), np.where(y, 5.0, 0.5).mean()
     costs = f"cost per row {cost:.4f}, always positive {{:.4f}}, always negative {{:.4f}}, "
     costs = costs.format(*of_one)
-    first = costs if isinstance(rule, Cost) else "" if rule == 0.3 else score
-    recall = f"recall {taken[y].mean():.4f}"
-    assert f"(positive: True): {first}{recall}" in " ".join(found.stdout.split())
+    scores = {Cost: costs, FBeta: score}
+    rates = f"recall {taken[y].mean():.4f}, precision {y[taken].mean():.4f}"
+    told = f"(positive: True): {scores.get(type(rule), '')}{rates}"
+    assert told in " ".join(found.stdout.split())
 
 
 @pytest.mark.parametrize(

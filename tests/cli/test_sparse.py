@@ -10,8 +10,9 @@ from sklearn.datasets import dump_svmlight_file
 
 from looms.model_files import load_model
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_svmlight_end_to_end(looms, fit, figures, one_line):
     rng = np.random.default_rng(0)
     X = sparse.csr_array(np.maximum(rng.random((60, 30)) - 0.8, 0))
@@ -28,7 +29,6 @@ def test_svmlight_end_to_end(looms, fit, figures, one_line):
     one_line(fit("t.svm", "-t", "y", "-o", "m.skops"), 2, "the target cannot be chosen")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["svm", "npz"])
 def test_features_that_no_row_of_the_fit_had_are_ignored(looms, fit, suffix, monkeypatch):
     def write(name, X):
@@ -65,7 +65,6 @@ def test_features_that_no_row_of_the_fit_had_are_ignored(looms, fit, suffix, mon
         assert of(narrow) == of(padded)
 
 
-@pytest.mark.slow
 def test_npz_end_to_end(looms, fit, one_line):
     rng = np.random.default_rng(0)
     X = sparse.csr_array(rng.normal(size=(30, 3)))
@@ -79,13 +78,11 @@ def test_npz_end_to_end(looms, fit, one_line):
     one_line(looms("score", "toy.looms.skops", "new.npz"), 2, "no labels are beside it")
 
 
-@pytest.mark.slow
 def test_sparse_rows_are_not_for_a_model_of_named_columns(looms, pets_model, one_line):
     dump_svmlight_file(np.ones((4, 3)), np.ones(4), "t.svm")
     one_line(looms("predict", pets_model, "t.svm"), 2, "was fitted to a table that is not sparse")
 
 
-@pytest.mark.slow
 def test_a_large_index_costs_no_memory(looms, fit):
     """Columns up to 300 million, of which three are used, in one GB more than before."""
     rng = np.random.default_rng(0)

@@ -37,7 +37,7 @@ HOSTILE = [
 def binary():
     """Pipeline fitted to two classes with named columns, its data, an assessment."""
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    X, y = X.iloc[::4, :6], y.iloc[::4].map({0: "malignant", 1: "benign"}).astype(object)
+    X, y = X.iloc[::6, :6], y.iloc[::6].map({0: "malignant", 1: "benign"}).astype(object)
     X.index = [f"patient {k}" for k in range(len(X))]
     model = make_pipeline(
         StandardScaler(),

@@ -8,11 +8,12 @@ import looms
 from looms import KernelClassifier
 from looms.report import card
 
+pytestmark = pytest.mark.slow
+
 X, Y = load_iris(return_X_y=True)
 HARMFUL = "a|b <script>x</script> [c](javascript:1)\n\n# d\r\n| e"
 
 
-@pytest.mark.slow
 def test_scores_with_errors_and_what_is_left_to_be_written():
     machine = KernelClassifier(mu=1e-3).fit(X, Y)
     text = card(machine).render()
@@ -22,7 +23,6 @@ def test_scores_with_errors_and_what_is_left_to_be_written():
     assert "Model Plot" not in text
 
 
-@pytest.mark.slow
 def test_outer_splits_come_first():
     machine = KernelClassifier(mu=1e-3).fit(X, Y)
     assessment = looms.assess(machine, X, Y, n_splits=3, random_state=0)
@@ -32,7 +32,6 @@ def test_outer_splits_come_first():
     assert text.index("outer splits") < text.index("By leave-one-out")
 
 
-@pytest.mark.slow
 def test_names_are_no_markup():
     y = pd.Series(Y, name=HARMFUL).map({0: HARMFUL, 1: "b", 2: "c"})
     description = card(KernelClassifier(mu=1e-3).fit(X, y), y=y).select("Model description").content

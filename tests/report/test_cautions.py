@@ -502,16 +502,6 @@ def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
     assert "A feature gives the target" not in titles(model, X=frame)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("load", [load_iris, load_diabetes])
-def test_strong_features_are_no_leak(load):
-    X, y = load(return_X_y=True)
-    model = (KernelRegressor if load is load_diabetes else KernelClassifier)("linear")
-    assert "A feature gives the target" not in titles(
-        make_pipeline(StandardScaler(), model).fit(X, y)
-    )
-
-
 def test_the_only_column_may_be_all_that_is_known():
     x = np.linspace(0, 1, 50)[:, None]
     assert "A feature gives the target" not in titles(
@@ -609,12 +599,12 @@ def test_few_groups_are_named_as_the_cause(Estimator, n_groups):
     [
         stacked_classifier(["linear", "rbf"]),
         KernelClassifier(n_landmarks=60),
-        KernelClassifier(loss="hinge", search=Search(resolution=4.0)),
+        KernelClassifier(loss="hinge", search=Search(resolution=8.0)),
     ],
     ids=["stack", "landmarks", "hinge"],
 )
 def test_clusters_are_found_whatever_the_model_is(model):
-    X, y, _ = patients(12, 9, 0.03)
+    X, y, _ = patients(12, 4, 0.03)
     text = titles(fit(model, X, y > np.median(y)))["Rows like repeats of others"][1]
     assert "cluster (there are 12)" in text
 

@@ -174,14 +174,6 @@ def test_columns_that_give_the_target_hide_no_repeats():
     }
 
 
-def test_a_telling_category_may_have_gaps():
-    code = FRAME["ill"].map({"yes": "paid", "no": "open"}).where(np.arange(N) % 3 > 0)
-    text = titles(FRAME.assign(code=code), "ill")["A column gives the target"]
-    assert "'code' (ROC AUC 1.000 where it is known)" in text
-    code = FRAME["ill"].map({"yes": "p", "no": "q"}) + (np.arange(N) % 4).astype(str)
-    assert "'code'" in titles(FRAME.assign(code=code), "ill")["A column gives the target"]
-
-
 def card(rng):
     """Applicants, and spending that only those who got a card have, most of them."""
     accepted = np.repeat([True, False], [511, 148])

@@ -22,6 +22,8 @@ from looms.report import (
 from looms.report.facts import Facts
 from looms.report.page import render
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(250, 3))
 SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=len(X))
@@ -41,7 +43,6 @@ def without_rows():
     return model, summary(model), render(Facts(model))
 
 
-@pytest.mark.slow
 def test_with_training_rows_each_is_left_out(with_rows):
     model, report, page = with_rows
     assert report["features"]["rows"][0]["importance"] > 0
@@ -56,7 +57,6 @@ def test_with_training_rows_each_is_left_out(with_rows):
         np.testing.assert_array_equal(display.value, getattr(found, kind))
 
 
-@pytest.mark.slow
 def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_rows):
     model, report, page = without_rows
     pytest.importorskip("jsonschema").validate(report, summary_schema())
@@ -73,7 +73,6 @@ def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_r
             display.compute(model)
 
 
-@pytest.mark.slow
 def test_more_landmarks_that_would_help_are_told(with_rows):
     model = copy(with_rows[0])
     assert "More landmarks would help" not in {c["title"] for c in cautions(model)}

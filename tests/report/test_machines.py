@@ -43,9 +43,9 @@ def on_numbers(candidates, **options):
 
 
 MACHINES = {
-    "svm": (lambda: svm(resolution=2.0), SIGNAL > 0),
-    "three classes": (lambda: svm("linear", resolution=4.0), np.digitize(SIGNAL[:36], [-0.5, 0.5])),
-    "nested svm": (lambda: svm("linear", resolution=2.0), SIGNAL > 0),
+    "svm": (lambda: svm(resolution=4.0), SIGNAL > 0),
+    "three classes": (lambda: svm("linear", resolution=8.0), np.digitize(SIGNAL[:36], [-0.5, 0.5])),
+    "nested svm": (lambda: svm("linear", resolution=4.0), SIGNAL > 0),
     "log": (lambda: on_numbers(["linear"], target="log"), np.exp(SIGNAL)),
     "of several": (lambda: on_numbers(["rbf"]), np.exp(SIGNAL)),
     "stack of a log": (lambda: on_numbers(["linear", "rbf"], target="log"), np.exp(SIGNAL)),
@@ -106,13 +106,13 @@ def test_what_was_chosen(fitted):
 
 @pytest.mark.slow
 def test_importance_is_of_support_vectors_too_and_a_surface_is_not():
-    members = ["linear", svm("rbf", resolution=4.0)]
-    for model in (svm("linear", "hinge"), stacked_classifier(members)):
+    members = ["rbf", svm("linear", resolution=8.0)]
+    for model in (svm("linear", "hinge", 2.0), stacked_classifier(members)):
         importance = ImportanceDisplay.compute(model.fit(X, SIGNAL > 0))
         assert importance.value[0] > 2 * importance.standard_error[0]
         y, f = model.held_out_.y, model.left_out().outputs(model.units_)[0, :, 0]
         assert importance.press == pytest.approx(np.mean((y - f) ** 2), rel=1e-6)
-    machine = svm("linear", "hinge").fit(X, SIGNAL > 0)
+    machine = svm("linear", "hinge", 4.0).fit(X, SIGNAL > 0)
     with pytest.raises(TypeError, match="surface of least-squares models"):
         SearchPathDisplay.compute(machine)
     history = CriterionHistoryDisplay.compute(machine)
