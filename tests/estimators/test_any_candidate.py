@@ -117,14 +117,14 @@ def values_of(estimator, rows):
     return estimator.decision_function(rows)
 
 
-#: In turn: each estimator with weights and without.
+#: In turn.
 WAYS = [
     ("alone", "weights"),
-    ("alone", "nothing"),
     ("pipeline", "weights"),
+    ("search", "groups"),
+    ("alone", "nothing"),
     ("pipeline", "groups"),
     ("search", "weights"),
-    ("search", "groups"),
 ]
 
 
@@ -133,7 +133,7 @@ WAYS = [
     ("of", "form", "given"),
     [
         pytest.param(of, *way, marks=[pytest.mark.slow] * (of[1] in SLOW or way[0] == "search"))
-        for of, way in in_turn(_AXES, WAYS, each=2)
+        for of, way in in_turn(_AXES, WAYS)
     ],
     ids=lambda value: value if isinstance(value, str) else value[1],
 )
