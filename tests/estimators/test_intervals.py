@@ -108,17 +108,6 @@ class TestModels:
             assert_close(given.predict_interval(Kind(k(X_NEW, X)), 0.8, method), theirs)
             assert_close(sparse.predict_interval(Kind(X_NEW), 0.8, method), theirs)
 
-    def test_fit_weight(self):
-        weight = WEIGHTS["zeros"]
-        model = KernelClassifier(mu=1e-3, class_weight={"yes": 3}).fit(
-            X, LABELS["two classes"], weight
-        )
-        assert_array_equal(model.fit_weight_ == 0, weight == 0)
-        assert model.fit_weight_.sum() == pytest.approx((weight > 0).sum())
-        expected = weight * np.where(LABELS["two classes"] == "yes", 3, 1)
-        ratio = model.fit_weight_[weight > 0] / expected[weight > 0]
-        assert_allclose(ratio, ratio[0], rtol=1e-12)
-
     def test_blocks_of_rows_change_nothing_and_bound_the_memory(self, monkeypatch):
         model = KernelRegressor(RBF(0.3), mu=1e-3)
         whole = evaluated(model.fit(X, NOISY)).predict_interval(X_NEW, 0.8, "scaled")

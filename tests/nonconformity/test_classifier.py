@@ -63,10 +63,7 @@ def test_sklearn_checks(estimator, check):
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [
-        NonconformityClassifier([LogisticRegression(), SVC()], measure="neighbors"),
-        NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, validation="loo"),
-    ]
+    [NonconformityClassifier([LogisticRegression(), SVC()], measure="neighbors", validation="2x3")]
 )
 def test_sklearn_checks_of_variants(estimator, check):
     check(estimator)
