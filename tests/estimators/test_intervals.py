@@ -43,23 +43,6 @@ METHODS = ("plus", "minmax", "scaled")
 UNITS = np.array([1.0, 1e6, 1e-4])
 
 
-def refitted_outputs(model, K, K_new, y):
-    """The same by n refits of the bordered system, λ of the whole."""
-    seen = np.flatnonzero(model.fit_weight_ > 0)
-    ridge = len(seen) * model.mu_ / model.fit_weight_[seen]
-    size = len(seen) + model.fit_intercept
-    C = np.ones((len(seen) + 1, len(seen) + 1))
-    C[-1, -1] = 0.0
-    C[:-1, :-1] = K[np.ix_(seen, seen)] + np.diag(ridge)
-    right = np.vstack([y[seen].reshape(len(seen), -1), np.zeros((1, y[0].size))])
-    features = np.hstack([K_new[:, seen], np.ones((len(K_new), 1))])
-    outputs = []
-    for i in range(len(seen)):
-        rest = np.delete(np.arange(size), i)
-        outputs.append(features[:, rest] @ np.linalg.solve(C[np.ix_(rest, rest)], right[rest]))
-    return np.stack(outputs, axis=1).reshape(len(K_new), len(seen), *y.shape[1:])
-
-
 def assert_close(ours, theirs):
     assert ours.shape == theirs.shape
     assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8 * np.abs(theirs).max())
@@ -218,38 +201,6 @@ class TestCoverage:
             assert (rare > COVERAGE - 3 * errors).all()
         else:
             assert rare.max() < COVERAGE - 0.1
-
-
-class TestSets:
-    @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-    @pytest.mark.parametrize("weights", WEIGHTS)
-    @pytest.mark.parametrize("class_conditional", [False, True])
-    def test_against_a_loop(self, labels, weights, class_conditional):
-        k = RBF(0.3)
-        model = KernelClassifier(k, mu=MU).fit(X, labels, WEIGHTS[weights])
-        seen = np.flatnonzero(model.fit_weight_ > 0)
-        codes = model.loo_.y
-        at_new = refitted_outputs(model, k(X), k(X_NEW, X), codes)
-        at_own = refitted_outputs(model, k(X), k(X), codes)[seen, np.arange(len(seen))]
-        place = np.searchsorted(model.classes_, labels)[seen]
-
-        def margin(outputs, y):
-            if np.ndim(outputs) == 0:
-                return outputs if y == 1 else -outputs
-            return outputs[y] - max(np.delete(outputs, y))
-
-        expected = np.empty((M, len(model.classes_)), dtype=bool)
-        for t in range(M):
-            for y in range(len(model.classes_)):
-                members = np.flatnonzero(place == y) if class_conditional else range(len(seen))
-                typical = sum(
-                    margin(at_own[i], place[i]) <= margin(at_new[t, i], y) for i in members
-                )
-                expected[t, y] = (typical + 1) / (len(members) + 1) > 0.3 + 1e-9
-        sets = evaluated(model).predict_set(X_NEW, 0.7, class_conditional)
-        assert sets.dtype == bool
-        assert_array_equal(sets, expected)
-        assert 0 < sets.sum() < sets.size
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, 90, np.nan, "0.9", None])
