@@ -25,6 +25,7 @@ STACK = {
     "groups": np.arange(N) // 12,
 }
 
+GRID = Search(method="grid")
 OPTIONS = {
     "landmarks, weights, groups": {
         "n_landmarks": 12,
@@ -32,17 +33,12 @@ OPTIONS = {
         "weight": np.where(np.arange(N) % 9 == 4, 0.0, 1.0 + X[:, 2] ** 2),
     },
     "landmarks, stack": {"n_landmarks": 12, **STACK},
-    "landmarks, grid": {"n_landmarks": 12, "method": "grid", "groups": np.arange(N) // 12},
-    "grid, repeated folds": {"method": "grid", "cv": "2x4"},
-    "grid, two folds": {"method": "grid", "cv": 2, "kernels": ["linear", "rbf"]},
-    "hinge": {
-        "loss": "hinge",
-        "method": "pattern",
-        "groups": np.arange(N) // 8,
-        "kernels": ["linear"],
-    },
+    "landmarks, grid": {"n_landmarks": 12, "search": GRID, "groups": np.arange(N) // 12},
+    "grid, repeated folds": {"search": GRID, "cv": "2x4"},
+    "grid, two folds": {"search": GRID, "cv": 2, "kernels": ["linear", "rbf"]},
+    "hinge": {"loss": "hinge", "groups": np.arange(N) // 8, "kernels": ["linear"]},
     "full kernel": {"cv": 4, "groups": GROUPS},
-    "grid, stack": {"method": "grid", **STACK},
+    "grid, stack": {"search": GRID, **STACK},
 }
 
 
@@ -58,8 +54,8 @@ def fitted(kinds, y, options):
     options = {"combine": "best", **options}
     together, weight = options.pop("groups", None), options.pop("weight", None)
     kernels, combine = options.pop("kernels", ["rbf"]), options.pop("combine")
-    search, m = Search(method=options.pop("method", "gradient")), options.pop("n_landmarks", "auto")
-    machines = [one(kernel, search=search, n_landmarks=m) for kernel in kernels]
+    own = {name: options.pop(name) for name in ("n_landmarks", "loss", "search") if name in options}
+    machines = [one(kernel, **own) for kernel in kernels]
     model = machines[0].set_params(**options)
     if len(machines) > 1:
         model = several(machines, combine=combine, **options)

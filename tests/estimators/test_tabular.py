@@ -564,7 +564,7 @@ def test_parameters_are_few():
 
 
 def test_a_kernel_matrix_is_cut_in_rows_and_columns():
-    X = np.random.default_rng(0).normal(size=(60, 3))
+    X = np.random.default_rng(0).normal(size=(40, 3))
     y, K, new = np.exp(X[:, 0]), X @ X.T, X[:4] + 0.1
     pair = [
         (TabularRegressor(["precomputed"], preprocess=None).fit(K, y), new @ X.T),

@@ -134,12 +134,12 @@ def test_everything_follows_from_refitted_members(n_classes):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_leave_one_out_calibration_is_refitting(n_classes):
-    X, y = data(n_classes, 60)
+    X, y = data(n_classes, 40)
     svc = SVC(C=10.0, gamma=0.3, tol=1e-6)
     least_squares = KernelClassifier(mu=0.1, threshold="balanced" if n_classes == 2 else 0.5)
     pool = [svc, clone(svc).set_params(decision_function_shape="ovo"), LogisticRegression()]
     model = NonconformityClassifier([*pool, least_squares], validation="loo").fit(X, y)
-    np.testing.assert_array_equal(model.validation_, np.arange(60))
+    np.testing.assert_array_equal(model.validation_, np.arange(40))
     outputs = [
         cross_val_predict(member, X, y, cv=LeaveOneOut(), method="decision_function")
         for member in pool
@@ -147,7 +147,7 @@ def test_leave_one_out_calibration_is_refitting(n_classes):
     own = clone(least_squares).fit(X, y)
     outputs.append(own.loo_.outputs - own.threshold_)
     labels = np.searchsorted(model.classes_, y)
-    scores = model._pool.margins(outputs)[:, np.arange(60), labels]
+    scores = model._pool.margins(outputs)[:, np.arange(40), labels]
     # Refits by LIBSVM are good to its tolerance and single precision.
     np.testing.assert_allclose(model.validation_scores_, scores, atol=1e-4)
 
