@@ -2,7 +2,11 @@
 
 import pytest
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
+    parametrize_with_checks,
+)
 from stacks import stacked_regressor
 
 from looms import (
@@ -27,8 +31,6 @@ PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES = (
 )
 
 ESTIMATORS = [
-    KernelClassifier(mu=1e-3, calibration=None),
-    KernelRegressor(mu=1e-3),
     KernelClassifier(),
     KernelRegressor(),
     TabularClassifier(["linear"]),
@@ -86,3 +88,17 @@ def test_sklearn_checks(estimator, check):
 @checks_of(VARIANTS)
 def test_sklearn_checks_of_variants(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [KernelClassifier(mu=1e-3, calibration=None), KernelRegressor(mu=1e-3)],
+    ids=["classifier", "regressor"],
+)
+@pytest.mark.parametrize(
+    "check",
+    [check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data],
+    ids=["dense", "sparse"],
+)
+def test_at_given_values_a_row_of_weight_k_is_k_rows(estimator, check):
+    check(type(estimator).__name__, estimator)
