@@ -68,11 +68,6 @@ REFUSED = {
     "IsotonicRegression": "1 feature",
     "OutputCodeClassifier": "has neither predict_proba nor decision_function",
 }
-SLOW = {
-    *("MLPClassifier", "MLPRegressor", "TunedThresholdClassifierCV", "StackingClassifier"),
-    *("StackingRegressor", "LogisticRegressionCV", "CalibratedClassifierCV", "TheilSenRegressor"),
-    *("LassoCV", "ElasticNetCV", "GaussianProcessClassifier"),
-}
 
 
 def made(cls, kind):
@@ -117,24 +112,22 @@ def values_of(estimator, rows):
     return estimator.decision_function(rows)
 
 
-#: In turn: each estimator with weights and without.
+#: In turn.
 WAYS = [
     ("alone", "weights"),
-    ("alone", "nothing"),
     ("pipeline", "weights"),
+    ("search", "groups"),
+    ("alone", "nothing"),
     ("pipeline", "groups"),
     ("search", "weights"),
-    ("search", "groups"),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own: of convergence, of what is deprecated
 @pytest.mark.parametrize(
     ("of", "form", "given"),
-    [
-        pytest.param(of, *way, marks=[pytest.mark.slow] * (of[1] in SLOW or way[0] == "search"))
-        for of, way in in_turn(_AXES, WAYS, each=2)
-    ],
+    [(of, *way) for of, way in in_turn(_AXES, WAYS)],
     ids=lambda value: value if isinstance(value, str) else value[1],
 )
 def test_every_estimator_fits_or_says_why_not(of, form, given):

@@ -127,18 +127,3 @@ def test_all_arguments_may_be_arrays_of_another_library(rank):
     predictions = model.predict(Foreign(X_NEW))
     assert type(predictions) is np.ndarray
     assert_array_equal(predictions, reference.predict(X_NEW))
-
-
-@pytest.mark.parametrize(
-    "classes",
-    [("a", "b"), (1, -1), (False, True), (2.0, 7.0), (10**9, 10**9 + 1)],
-    ids=str,
-)
-def test_any_two_labels(classes):
-    labels = np.where(Y > 0, classes[1], classes[0])
-    model = KernelClassifier(mu=1e-3).fit(X, labels)
-    assert_array_equal(model.classes_, sorted(classes))
-    positive = model.decision_function(X_NEW) > 0
-    assert_array_equal(model.predict(X_NEW), model.classes_[positive.astype(int)])
-    assert model.predict(X_NEW).dtype == labels.dtype
-    assert model.score(X, labels) > 0.5

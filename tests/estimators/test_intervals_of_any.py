@@ -124,8 +124,8 @@ def test_units_by_default():
 @pytest.mark.parametrize(
     ("cv", "groups"), [(LeaveOneOut(), None), (KFold(5), None), (GroupKFold(5), GROUPS)]
 )
-@pytest.mark.parametrize("estimator", [KNeighborsRegressor(3)], ids=str)
-def test_splitters(estimator, cv, groups):
+def test_splitters(cv, groups):
+    estimator = KNeighborsRegressor(3)
     model = Intervals(estimator, cv=cv).fit(X, ONE, groups=groups)
     r, F = refitted(estimator, cv.split(X, ONE, groups), X, ONE, None, X_NEW)
     assert_allclose(model.predict_interval(X_NEW), jackknife_plus(r, F, 0.9), rtol=1e-9)

@@ -118,12 +118,12 @@ def test_scores_of_rows_in_blocks_are_of_ten_folds(grouped):
 
 @pytest.mark.slow
 def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
-    n, y = 120, NUMBERS[:120]
-    blocks, memory = ArrayBlocks(X[:n], size=50), X[:n]
+    n, y = 80, NUMBERS[:80]
+    blocks, memory = ArrayBlocks(X[:n], size=33), X[:n]
     ours, theirs = (
         regressor(kernel=HELD, n_landmarks=20).fit(rows, y) for rows in (blocks, memory)
     )
-    new, removed = X[n : n + 5], np.array([0, 60, 119])
+    new, removed = X[n : n + 5], np.array([0, 40, 79])
     for method in ("plus", "minmax", "scaled"):
         expected = evaluated(theirs).predict_interval(new, 0.8, method)
         assert_allclose(evaluated(ours).predict_interval(new, 0.8, method), expected, rtol=1e-9)

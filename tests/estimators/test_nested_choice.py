@@ -56,12 +56,6 @@ pytestmark = [
 ]
 
 
-def sparing(cases):
-    """Cases of which those that hold out rows by themselves, many pairs, are slow but for one."""
-    rows = [case for case in cases if "rows" in case]
-    return [pytest.param(*c, marks=pytest.mark.slow) if c in rows[1:] else c for c in cases]
-
-
 def fitted(target, together, weight, criterion="press", **options):
     one, several = KernelRegressor, stacked_regressor
     if "classes" in target:
@@ -175,14 +169,12 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "together", "weight", "class_weight", "threshold"),
-    sparing(
-        pairwise(
-            ["two classes", "three classes"],
-            TOGETHER,
-            WEIGHTS,
-            [None, "balanced"],
-            [0.5, "balanced"],
-        )
+    pairwise(
+        ["two classes", "three classes"],
+        TOGETHER,
+        WEIGHTS,
+        [None, "balanced"],
+        [0.5, "balanced"],
     ),
 )
 def test_classes_and_probabilities_are_set_without_the_rows(

@@ -25,21 +25,20 @@ STACK = {
     "groups": np.arange(N) // 12,
 }
 
+GRID = Search(method="grid")
 OPTIONS = {
-    "landmarks": {"n_landmarks": 12},
-    "landmarks, groups": {"n_landmarks": 12, "groups": GROUPS},
-    "landmarks, weights": {
+    "landmarks, weights, groups": {
         "n_landmarks": 12,
+        "groups": np.arange(N) // 8,
         "weight": np.where(np.arange(N) % 9 == 4, 0.0, 1.0 + X[:, 2] ** 2),
     },
     "landmarks, stack": {"n_landmarks": 12, **STACK},
-    "landmarks, grid": {"n_landmarks": 12, "method": "grid", "groups": np.arange(N) // 9},
-    "grid, repeated folds": {"method": "grid", "cv": "2x4"},
-    "grid, two folds": {"method": "grid", "cv": 2, "kernels": ["linear", "rbf"]},
-    "hinge": {"loss": "hinge", "method": "pattern", "groups": GROUPS, "kernels": ["linear"]},
+    "landmarks, grid": {"n_landmarks": 12, "search": GRID, "groups": np.arange(N) // 12},
+    "grid, repeated folds": {"search": GRID, "cv": "2x4"},
+    "grid, two folds": {"search": GRID, "cv": 2, "kernels": ["linear", "rbf"]},
+    "hinge": {"loss": "hinge", "groups": np.arange(N) // 8, "kernels": ["linear"]},
     "full kernel": {"cv": 4, "groups": GROUPS},
-    "grid, stack": {"method": "grid", **STACK},
-    "grid, landmarks, stack": {"method": "grid", "n_landmarks": 12, **STACK},
+    "grid, stack": {"search": GRID, **STACK},
 }
 
 
@@ -55,8 +54,8 @@ def fitted(kinds, y, options):
     options = {"combine": "best", **options}
     together, weight = options.pop("groups", None), options.pop("weight", None)
     kernels, combine = options.pop("kernels", ["rbf"]), options.pop("combine")
-    search, m = Search(method=options.pop("method", "gradient")), options.pop("n_landmarks", "auto")
-    machines = [one(kernel, search=search, n_landmarks=m) for kernel in kernels]
+    own = {name: options.pop(name) for name in ("n_landmarks", "loss", "search") if name in options}
+    machines = [one(kernel, **own) for kernel in kernels]
     model = machines[0].set_params(**options)
     if len(machines) > 1:
         model = several(machines, combine=combine, **options)
@@ -75,14 +74,14 @@ def anew(model, y, rest, options):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [k for k in OPTIONS if k not in ("landmarks, stack", "grid, stack", "hinge")],  # of classes
+    [k for k in OPTIONS if k not in ("landmarks, stack", "hinge")],  # of classes
 )
 def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, tmp_path):
     options = OPTIONS[options]
     model = fitted((KernelRegressor, stacked_regressor), SIGNAL, options)
     nested = model.evaluate()._nested
     if "groups" in options:
-        groups = options["groups"]
+        groups = options["groups"][model.fitted_.rows.train]
         assert all(len(set(nested.units.own[g == groups])) == 1 for g in np.unique(groups))
     assert nested.whole
     F = np.empty((len(NEW), len(model.fitted_.rows.train)))
@@ -116,7 +115,7 @@ def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, t
     [
         "full kernel",
         "hinge",
-        "landmarks, weights",
+        "landmarks, weights, groups",
         "landmarks, stack",
         "grid, repeated folds",
     ],

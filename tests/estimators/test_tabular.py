@@ -151,11 +151,11 @@ class TestFit:
         assert_allclose(model.predict_proba(NEW), part.predict_proba(NEW), atol=1e-9)
 
     def test_auto_is_four_kernels_and_three_for_sparse_rows(self):
-        X = sparse.random(60, 8, density=0.3, format="csr", random_state=0)
+        X = sparse.random(40, 8, density=0.3, format="csr", random_state=0)
         y = X.toarray()[:, :3].sum(axis=1) > 0.5
         names = ["linear", "rbf", "ranked_laplacian", "weighted_matern12"]
         for rows, expected in ((X.toarray(), names), (X, [*names[:2], names[3]])):
-            model = TabularClassifier().fit(rows, y)
+            model = TabularClassifier(cv=3).fit(rows, y)
             assert [one.kernel_name for one in model.candidates_] == expected
 
     def test_of_many_rows_weights_come_from_held_out_outputs_of_the_fit(self, monkeypatch):
@@ -564,7 +564,7 @@ def test_parameters_are_few():
 
 
 def test_a_kernel_matrix_is_cut_in_rows_and_columns():
-    X = np.random.default_rng(0).normal(size=(60, 3))
+    X = np.random.default_rng(0).normal(size=(40, 3))
     y, K, new = np.exp(X[:, 0]), X @ X.T, X[:4] + 0.1
     pair = [
         (TabularRegressor(["precomputed"], preprocess=None).fit(K, y), new @ X.T),
@@ -608,7 +608,7 @@ FORMS_OF_TABLES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("form", "output"), in_turn(FORMS_OF_TABLES, ["polars", "pandas"]))
-def test_setting_of_outputs_changes_no_number(form, output, tmp_path):
+def test_setting_of_outputs_changes_no_number(form, output, tmp_path, few_pictures):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
     y = table["a"].to_numpy() + rng.normal(size=40)

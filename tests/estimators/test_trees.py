@@ -9,14 +9,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from stacks import stacked_regressor
 
 import looms
-from looms import TabularClassifier, TabularRegressor
+from looms import TabularClassifier
 from looms.blocks import ArrayBlocks
 from looms.estimators import _trees
 from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.folds import GapKFold
 from looms.kernels import RBF, Linear, Ranked, Weighted
 
-N = 160
+N = 90
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 3)).round(1)
 Y = np.sign(X[:, 0] - 0.3) + np.sign(X[:, 1]) + 0.1 * RNG.normal(size=N)
@@ -57,13 +57,11 @@ class TestBesideKernels:
     def from_few_rows(self, few):
         pass
 
-    @pytest.mark.parametrize("y", [Y, THREE], ids=["numbers", "classes"])
-    def test_of_many_rows_of_a_dense_matrix(self, y, tmp_path):
-        Model = TabularClassifier if y is THREE else TabularRegressor
-        model = Model().fit(X, y)
+    def test_of_many_rows_of_a_dense_matrix(self, tmp_path):
+        model = TabularClassifier(cv=4).fit(X, THREE)
         *kernels, trees = (one.kernel for one in model.candidates_)
         assert [type(one) for one in kernels] == [Linear, Ranked, Weighted]
-        assert isinstance(trees, BoostedTreesClassifier | BoostedTreesRegressor)
+        assert isinstance(trees, BoostedTreesClassifier)
         assert model.candidate_weights_[-1] > 0
         nested = model.evaluate()._nested
         for one in nested.models:  # which have fewer rows than trees are from
@@ -72,24 +70,22 @@ class TestBesideKernels:
         loaded = looms.load(tmp_path / "model.looms")
         assert (loaded.predict(NEW) == model.predict(NEW)).all()
         assert loaded.evaluate() == model.evaluate()
-        fewer = Model().fit(X[1:], y[1:])
-        assert len(fewer.candidates_) == 4
-        assert not any(hasattr(one.kernel, "fit") for one in fewer.candidates_)
 
     @pytest.mark.parametrize(
-        ("name", "rows", "kernels"),
+        ("name", "rows", "kinds"),
         [
-            ("ROWS_WITHOUT_RBF", N + 1, [Linear, RBF, Ranked, Weighted]),
-            ("MANY_ROWS", N - 1, [Linear, Ranked]),
+            ("ROWS_OF_TREES", N + 1, [Linear, RBF, Ranked, Weighted]),
+            ("ROWS_WITHOUT_RBF", N + 1, [Linear, RBF, Ranked, Weighted, BoostedTreesRegressor]),
+            ("MANY_ROWS", N - 1, [Linear, Ranked, BoostedTreesRegressor]),
         ],
     )
-    def test_of_fewer_and_of_very_many_rows(self, name, rows, kernels, monkeypatch):
+    def test_of_fewer_and_of_very_many_rows(self, name, rows, kinds, monkeypatch):
         monkeypatch.setattr(f"looms.estimators._tabular.{name}", rows)
-        kinds = [type(one.kernel) for one in TabularRegressor(target="none").fit(X, Y).candidates_]
-        assert kinds == [*kernels, BoostedTreesRegressor]
+        model = stacked_regressor(cv=3).fit(X, Y)
+        assert [type(one.kernel) for one in model.candidates_] == kinds
 
     def test_not_of_sparse_rows(self):
-        model = TabularRegressor(preprocess=None).fit(csr_array(X), Y)
+        model = stacked_regressor(cv=3).fit(csr_array(X), Y)
         assert not any(hasattr(one.kernel, "fit") for one in model.candidates_)
 
 
