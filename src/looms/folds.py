@@ -126,7 +126,7 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
                 f"{setting('cv', cv)} splits groups: give groups, or a splitter of rows."
             )
         return np.arange(n)
-    numbers = _numbers_of_labels(groups, n, "groups")
+    numbers = label_numbers(groups, n, "groups")
     if numbers.max() == 0:
         raise ValueError(
             f"All rows are in one group, {label_array(groups)[0]!s}: holding it out leaves none to "
@@ -135,7 +135,7 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     return numbers
 
 
-def _numbers_of_labels(given: Any, n: int, name: str) -> AnyArray:
+def label_numbers(given: Any, n: int, name: str) -> AnyArray:
     """`group_numbers` of the labels that the argument of a name holds, also of a single group."""
     if isinstance(given, str):
         raise ValueError(
@@ -200,7 +200,7 @@ def joined_groups(a: Any, b: Any) -> AnyArray:
     """
     _warn_of_order(a=a, b=b)
     n = np.atleast_1d(label_array(a)).shape[0]
-    a, b = (_numbers_of_labels(labels, n, name) for name, labels in (("a", a), ("b", b)))
+    a, b = (label_numbers(labels, n, name) for name, labels in (("a", a), ("b", b)))
     size = int(a.max()) + int(b.max()) + 2
     links = coo_array((np.ones(len(a)), (a, a.max() + 1 + b)), shape=(size, size))
     return np.asarray(np.unique(connected_components(links)[1][a], return_inverse=True)[1])
@@ -422,7 +422,7 @@ class GapKFold:
             )
         if time.dtype.kind == "f" and not np.isfinite(time).all():
             raise ValueError(f"time is infinite in row {int(np.argmin(np.isfinite(time)))}.")
-        numbers = None if groups is None else _numbers_of_labels(groups, n, "groups")
+        numbers = None if groups is None else label_numbers(groups, n, "groups")
         order = np.argsort(time, kind="stable")
         timeline = Timeline.of(time[order], self.gap)
         for places in np.array_split(np.arange(n), self.n_splits):

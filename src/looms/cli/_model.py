@@ -29,7 +29,7 @@ from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._in_pipelines import parts_of
-from looms.folds import group_numbers
+from looms.folds import label_numbers
 from looms.model_files import load_model
 from looms.report.model import model_of
 from looms.tables import Columns, TablePreprocessor
@@ -337,7 +337,7 @@ def scored(
         missing = f"no column {given['sample_weight']!r} of weights as in the fit"
         note(f"{prefix}{missing}, so all rows count the same")
     if has["groups"]:
-        groups = group_numbers(labels_of_groups(file, table.X, given["groups"]), n)
+        groups = label_numbers(labels_of_groups(file, table.X, given["groups"]), n, "groups")
     elif saved.last.fitted_.units_of_fit.grouped:
         column = f"column {given['groups']!r} of " if given["groups"] else ""
         note(

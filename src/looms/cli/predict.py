@@ -192,8 +192,6 @@ def score(
         classes = text(saved.classes)
         truth = matched_labels(table.y, classes)
         unknown = sorted(set(truth) - set(classes))
-        if unknown:
-            note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes[saved.last.fitted_.outcome.in_order], *unknown]
     n_rows = table.X.shape[0]
     if json:

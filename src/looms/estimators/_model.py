@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, check_consistent_length, column_or_1d
+from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_n_features, _num_samples, check_is_fitted, validate_data
 
 from looms._advice import setting
@@ -35,6 +35,7 @@ from looms.estimators._selection import selected
 from looms.estimators._targets import check_numbers, order_of
 from looms.estimators._warnings import (
     kept_warnings,
+    warn,
     warn_of_duplicates,
     warn_of_missed_precision,
     warn_of_order,
@@ -46,7 +47,7 @@ from looms.fitted._fitted import SAMPLES, Fitted
 from looms.fitted._rows import Rows
 from looms.fitted._scores import held_out_scores, scored
 from looms.fitted._without_units import models_at_hand, models_without
-from looms.folds import group_numbers
+from looms.folds import label_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Samples
 from looms.kernels._names import as_kernel
@@ -309,6 +310,12 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         ImportError
             If pandas is not installed.
 
+        Warns
+        -----
+        UserWarning
+            If labels are no class of the fit, or the rows of the fit had groups and these have
+            none.
+
         See Also
         --------
         score : The accuracy, or R², alone.
@@ -341,8 +348,15 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         else:
             check_numbers(y, "a classifier")
             y = self._coded_targets(np.asarray(y, dtype=np.float64))
+            assert_all_finite(y, input_name="y")
         weight = checked_sample_weight(sample_weight, n)
-        numbers = None if groups is None else group_numbers(groups, n)
+        numbers = None if groups is None else label_numbers(groups, n, "groups")
+        if numbers is None and self.fitted_.units_of_fit.grouped:
+            warn(
+                "The rows of the fit had groups, and these have none, so each counts as one draw: "
+                "standard errors are too small if some belong together. Give groups.",
+                UserWarning,
+            )
         scores, baselines = self._scores_of_new(matrix, y, weight, numbers)
         rows = {name: (*pair, baselines.get(name, np.nan)) for name, pair in scores.items()}
         columns = ["value", "standard_error", "baseline"]

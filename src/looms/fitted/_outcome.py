@@ -472,6 +472,10 @@ class Classes(Outcome):
                 f"the model knows {classes}, and none of the labels of the target, such as "
                 f"{values.tolist()[0]!r}"
             )
+        if not known.all():
+            unknown = ", ".join(sorted(map(repr, [*place][k:])))
+            message = f"labels that the model does not know count as errors: {unknown}"
+            warnings.warn(message, UserWarning, stacklevel=2)
         own = codes[:, None] == np.arange(k)
         targets = np.where(own[:, 1:] if k == 2 else own, 1.0, -1.0)
         decision = self.decision(outputs, rule).reshape(n, -1)

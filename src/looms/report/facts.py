@@ -366,8 +366,14 @@ class Facts:
                 "cautions": list(cautions_of_report(self)),
             }
         )
-        parts = model, self.loo["confusion"], self.importance
-        return Summary(report, text_of(overview(*parts)))
+        data, parts = report["data"], (model, self.loo["confusion"], self.importance)
+        size = f"{count(data['n_samples'], 'row')}, {count(data['n_columns'], 'column')}"
+        told = (
+            f"{'!' if one['level'] == 'serious' else '-'} {one['title']}"
+            for one in report["cautions"]
+        )
+        lines = [f"{report['title']}: {size}", *overview(*parts), *told]
+        return Summary(report, text_of(lines))
 
     @property
     def _data(self) -> dict[str, Any]:
