@@ -305,11 +305,6 @@ def test_of_numbers_are_of_the_outputs_held_out(options):
         assert scores.standard_errors["rmse"] > 0
 
 
-def test_without_probabilities_there_is_no_log_loss():
-    without = KernelClassifier(mu=1e-3, calibration=None).fit(X, LABELS["two classes"])
-    assert list(without.evaluate()) == ["accuracy", "balanced_accuracy", "roc_auc"]
-
-
 @pytest.mark.parametrize("cv", [None, 5])
 @pytest.mark.parametrize("log10_mu", [16, 20])
 def test_outputs_that_differ_by_rounding_are_ties(cv, log10_mu):
