@@ -34,6 +34,7 @@ def split(text: str) -> tuple[list[str], list[float]]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_partitions", "few_pictures")
 def test_python_examples_print_what_stands_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
