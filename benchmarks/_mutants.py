@@ -569,7 +569,7 @@ MUTANTS = (
         "tables/_unseen.py",
         "far = beyond > FAR * (high - low)",
         "far = beyond > FAR",
-        ("tables/test_preprocessor.py", "cli/test_doubts.py"),
+        ("tables/test_preprocessor.py", "cli/test_fit.py"),
         "values far outside their training range: whatever the range",
     ),
     Mutant(
