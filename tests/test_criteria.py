@@ -11,7 +11,6 @@ from sklearn.metrics import (
     hinge_loss,
     log_loss,
     mean_squared_error,
-    roc_auc_score,
 )
 
 from looms import HeldOut
@@ -170,13 +169,6 @@ def test_wmw_is_its_double_sum(weights, steepness):
     assert_allclose(WMW(steepness).evaluate(*loo).value, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-def test_steep_wmw_is_one_minus_auc(weights):
-    f = np.round(F, 1)  # with ties, which count one half in both
-    ours = WMW(1e6).evaluate(*HeldOut(Y, f, WEIGHTS[weights])).value
-    assert_allclose(ours, 1 - roc_auc_score(Y, f, sample_weight=WEIGHTS[weights]), rtol=1e-12)
-
-
 @pytest.mark.parametrize("block", [1, 20, 50])
 def test_wmw_by_blocks(block, monkeypatch):
     whole = WMW().evaluate(*loo_of("one", "zeros"))
@@ -308,11 +300,3 @@ def test_samples_entered_twice_and_held_out_together_are_no_more_certain(name, t
     apart = criterion.evaluate(*loo)
     assert_allclose(apart.standard_error, standard_error / np.sqrt(2), rtol=1e-12)
     assert_allclose(slope, apart.slope, rtol=1e-12)
-
-
-def test_losses_of_a_group_make_one_error():
-    y, f, groups = np.array([1.0, -1.0, 1.0]), np.array([0.5, 0.5, 0.0]), np.array([0, 0, 1])
-    losses = np.array([0.25, 2.25, 1.0])  # less the mean of 7/6: −11/12, 13/12, −1/6
-    evaluation = PRESS().evaluate(*HeldOut(y, f), groups)
-    assert evaluation.value == pytest.approx(losses.mean())
-    assert evaluation.standard_error == pytest.approx(np.sqrt((1 / 6) ** 2 + (1 / 6) ** 2) / 3)

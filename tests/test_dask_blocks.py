@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from looms import KernelClassifier, KernelRegressor
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.dask import DaskBlocks, predict
 from looms.kernels import RBF
@@ -274,7 +274,7 @@ def test_a_large_subset_stays_in_partitions(table, monkeypatch):
 @pytest.mark.slow
 def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
     X, y = table
-    D, options = COLLECTIONS[collection](X), {"n_landmarks": 20}
+    D, options = COLLECTIONS[collection](X), {"n_landmarks": 20, "search": Search(max_iter=3)}
     weight = np.linspace(1, 2, len(y))
     names = getattr(D, "columns", None)
     kept = [] if names is None else list(names)
@@ -385,8 +385,12 @@ def test_one_worker_and_three_that_die_give_the_same_bits(table, tmp_path):
     expected_uneven = machine(DaskBlocks(uneven, size=32), y)
     assert not same_bits(expected, expected_uneven)
     options = {"threads_per_worker": 1, "silence_logs": 50, "dashboard_address": None}
+    forked = {"distributed.worker.multiprocessing-method": "forkserver"}
+    with dask.config.set(forked):
+        imported = ["dask.dataframe", "distributed", "looms.dask", "looms.estimators", "pytest"]
+        distributed.utils.get_mp_context().set_forkserver_preload(imported)  # once for all workers
     with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        dask.config.set(forked),
         distributed.LocalCluster(n_workers=1, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -408,13 +412,14 @@ def test_one_worker_and_three_that_die_give_the_same_bits(table, tmp_path):
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ("gone", r"has had no worker for 2 s\. Start workers"),
-        ("paused", r"has had only paused workers, .* for 2 s\. Start workers"),
+        ("gone", r"has had no worker for 0.5 s\. Start workers"),
+        ("paused", r"has had only paused workers, .* for 0.5 s\. Start workers"),
     ],
 )
 def test_a_cluster_that_loses_its_workers_for_good_is_an_error(table, monkeypatch, state, message):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("looms.dask._cluster.PATIENCE", 2)
+    monkeypatch.setattr("looms.dask._cluster.PATIENCE", 0.5)
+    monkeypatch.setattr("looms.dask._cluster.POLL", 0.1)
     options = {"n_workers": 1, "threads_per_worker": 1, "silence_logs": 50, "memory_limit": 0}
     with (
         distributed.LocalCluster(**options, processes=False, dashboard_address=None) as cluster,

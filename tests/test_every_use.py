@@ -169,7 +169,7 @@ MACHINES = {
         command=None,
     ),
     "support vector machine": Machine(
-        least_squares(method="pattern", loss="hinge")[0],
+        least_squares(STACK[1], method="pattern", loss="hinge")[0],
         None,
         command=("--loss", "hinge", "-c", "linear"),
     ),

@@ -32,7 +32,6 @@ LABELS = (X[:, 0] + RNG.normal(size=24) > 0).astype(int)
 def failures():
     return {
         "killed": Killed(),
-        "disk full": OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
         "EIO": OSError(errno.EIO, os.strerror(errno.EIO)),
     }
 
@@ -110,11 +109,8 @@ def assessed(store, n=3):
     return looms.assess(DummyClassifier(), X, LABELS, n, store=store, random_state=0).table.to_csv()
 
 
-@pytest.mark.parametrize(
-    "failure",
-    ["killed", *(pytest.param(each, marks=pytest.mark.slow) for each in ("disk full", "EIO"))],
-)
 @pytest.mark.slow
+@pytest.mark.parametrize("failure", failures())
 def test_an_assessment_resumes_after_every_operation_of_its_store(failure, tmp_path):
     with Disk().in_use() as disk:
         table = assessed(tmp_path / "quiet")

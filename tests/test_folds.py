@@ -1,6 +1,5 @@
 """Folds: rows that are held out together, from whatever scikit-learn calls cv."""
 
-import pickle
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -301,7 +300,7 @@ class TestWindows:
             left[test] -= 1
         assert not left.any()
 
-    @pytest.mark.parametrize("seed", range(8))
+    @pytest.mark.parametrize("seed", range(4))
     def test_decimal_times_are_as_exact_fractions(self, seed):
         rng = np.random.default_rng(seed)
         unit = int(rng.choice([3, 7, 10, 24, 60, 100, 1000]))
@@ -389,22 +388,6 @@ class TestWindows:
     def test_what_is_no_time(self, options, message):
         with pytest.raises(ValueError, match=message):
             fold_numbers(GapKFold(**options), Y)
-
-    @pytest.mark.parametrize("gap", [2, 0.3, Fraction(1, 2), Decimal("0.5")])
-    @pytest.mark.parametrize(
-        "time",
-        [
-            *(None, np.arange(N) * 0.7, [2**70 + k for k in range(N)]),
-            *([Fraction(k, 3) for k in range(N)], [Decimal(k) / 2 for k in range(N)]),
-        ],
-    )
-    def test_pickled_windows_are_the_same(self, time, gap):
-        windows = GapKFold(4, gap, time)
-        again = pickle.loads(pickle.dumps(windows))
-        assert train_of(again) == train_of(windows)
-        assert again.time is None or all(
-            isinstance(one, float | int) for one in again.time.tolist()
-        )
 
     def test_a_gap_that_leaves_none_to_train_on(self):
         with pytest.raises(ValueError, match="no rows to train on"):

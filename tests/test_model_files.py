@@ -109,7 +109,9 @@ MODELS = {
     "stack": lambda: evaluated(stacked_regressor(["linear", "rbf"]).fit(POINTS, NUMBERS[:, 0])),
     "classes in folds": lambda: chosen("classes", cv=3, kernels=["linear"]),
     "repetitions": lambda: chosen("numbers", cv="2x3", kernels=["linear"]),
-    "two targets in folds by number": lambda: chosen("two targets", cv=np.arange(24) % 4),
+    "two targets in folds by number": lambda: chosen(
+        "two targets", cv=np.arange(24) % 4, kernels=["linear"]
+    ),
     "classes in groups": lambda: chosen("classes", "grid", THREE),
     "trees": lambda: BoostedTreesRegressor().fit(POINTS, NUMBERS[:, 0]),
     "transformed": lambda: evaluated(

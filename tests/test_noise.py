@@ -31,7 +31,7 @@ def test_no_figure_to_quote_is_better_than_chance(name):
 
 @pytest.mark.slow
 def test_areas_on_landmarks_do_not_lean():
-    found = readings("KernelClassifier(n_landmarks=30), 240 rows; nested=True", 12)
+    found = readings("KernelClassifier(n_landmarks=30), 240 rows; nested=True", 6)
     assert found["auc"] == "chance"
     assert "flatters" not in found.values()
 
@@ -42,12 +42,11 @@ def test_the_leave_one_out_column_of_assess_does_not_lean():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [15, 22])
-def test_probabilities_of_each_fold_of_a_stack_are_of_its_own_machine(seed):
+def test_probabilities_of_each_fold_of_a_stack_are_of_its_own_machine():
     """Outputs of the machines of other folds are up to a hundred times as large here."""
     subject = SUBJECTS["TabularClassifier(['linear', 'rbf'], combine='stack'), 240 rows"]
     name = b"stacked_classifier(['linear', 'rbf'], combine='stack'), 240 rows"  # of these draws
-    found = quietly(subject.figures, np.random.default_rng([seed, *name]))
+    found = quietly(subject.figures, np.random.default_rng([15, *name]))
     assert found["log_loss"][0] < 0.75
 
 

@@ -62,7 +62,6 @@ RIGHT_CLASSIFIERS = [
     neighbors.KNeighborsClassifier(),
     tree.DecisionTreeClassifier(max_depth=3, random_state=0),
     ensemble.RandomForestClassifier(5, random_state=0),
-    ensemble.ExtraTreesClassifier(5, random_state=0),
     ensemble.GradientBoostingClassifier(n_estimators=5, random_state=0),
     CalibratedClassifierCV(svm.LinearSVC(), cv=2),
     CalibratedClassifierCV(linear_model.RidgeClassifier(), cv=2),
@@ -72,18 +71,14 @@ RIGHT_CLASSIFIERS = [
 ]
 OTHER_CLASSIFIERS = [
     svm.SVC(),
-    svm.NuSVC(),
     svm.LinearSVC(),
     linear_model.RidgeClassifier(),
     linear_model.SGDClassifier(random_state=0),
-    linear_model.Perceptron(random_state=0),
     OneVsRestClassifier(svm.LinearSVC()),
     scaled(svm.SVC()),
     searched(svm.SVC(), C=[0.1, 1.0]),
     CalibratedClassifierCV(svm.SVC(), cv=2),
     discriminant_analysis.LinearDiscriminantAnalysis(),
-    scaled(discriminant_analysis.LinearDiscriminantAnalysis()),
-    discriminant_analysis.LinearDiscriminantAnalysis(solver="lsqr"),
     ensemble.AdaBoostClassifier(n_estimators=5, random_state=0),
     ensemble.BaggingClassifier(n_estimators=3, random_state=0),
     ensemble.HistGradientBoostingClassifier(max_iter=5),
@@ -109,10 +104,7 @@ RIGHT_REGRESSORS = [
 ]
 OTHER_REGRESSORS = [
     svm.SVR(),
-    svm.NuSVR(),
-    svm.LinearSVR(),
     neighbors.KNeighborsRegressor(weights="distance"),
-    scaled(neighbors.KNeighborsRegressor(weights="distance")),
     neighbors.RadiusNeighborsRegressor(100.0),
     gaussian_process.GaussianProcessRegressor(),
     ensemble.AdaBoostRegressor(n_estimators=5, random_state=0),

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 pytest.importorskip("hypothesis")
@@ -18,12 +17,10 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from looms import KernelClassifier, KernelRegressor
-from looms.blocks import ArrayBlocks
 from looms.criteria import as_criterion
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm import solve
-from looms.lssvm.landmarks import Landmarks, Streamed
 from looms.svm.dual import solve as solve_svm
 from looms.units import Units
 
@@ -91,26 +88,6 @@ def test_every_held_out_output_is_that_of_a_refit(p):
         assert machine.fit(p.X, y, p.weight).certify(n_rows=len(y)).holds
 
 
-@given(problems(), st.integers(2, 4))
-@pytest.mark.slow
-def test_rows_out_together_are_those_of_a_refit(p, n_folds):
-    kernel = as_kernel(p.kernel)
-    K = kernel.started(Samples(p.X, center=center_of(p.X)))(p.X)
-    folds = p.rng.permutation(len(p.y)) % n_folds
-    machine = solve(K, p.y, p.mu, sample_weight=p.weight)
-    held_out = machine.outputs(Units.of_numbers(folds))[0, :, 0]
-    condition = KernelRegressor("precomputed", mu=p.mu).fit(K, p.y, p.weight).certify().condition
-    for fold in range(n_folds):
-        out, rest = folds == fold, np.flatnonzero(folds != fold)
-        # The ridge of the rows that stay is what it was.
-        alone = KernelRegressor("precomputed", mu=len(p.y) * p.mu / p.weight[rest].sum())
-        alone.fit(K[np.ix_(rest, rest)], p.y[rest], p.weight[rest])
-        expected = alone.predict(K[np.ix_(out, rest)])
-        size = max(np.abs(held_out).max(), np.abs(p.y).max())
-        atol = KERNEL_ROUNDING * np.finfo(float).eps * (condition + 16) * size
-        assert_allclose(held_out[out], expected, rtol=0, atol=atol)
-
-
 @given(problems())
 @pytest.mark.slow
 def test_the_order_of_rows_does_not_matter(p):
@@ -174,15 +151,6 @@ def test_classes_may_change_names(p):
     )
 
 
-@given(problems([k for k in KERNELS if k not in DENSE_ONLY]))
-@pytest.mark.slow
-def test_sparse_samples_are_the_same_samples(p):
-    dense = p.regressor().fit(p.X, p.y, p.weight)
-    sparse = p.regressor().fit(sp.csr_array(p.X), p.y, p.weight)
-    atol = tolerance(dense)
-    assert_allclose(sparse.loo_.outputs, dense.loo_.outputs, rtol=0, atol=atol)
-
-
 @given(problems(least=6), st.integers(1, 3))
 @pytest.mark.slow
 def test_rows_that_go_and_come_back_change_nothing(p, n_out):
@@ -196,19 +164,6 @@ def test_rows_that_go_and_come_back_change_nothing(p, n_out):
     atol = 10 * LIMIT_OF_UPDATES * np.abs(whole.loo_.outputs).max()
     assert_allclose(back.loo_.outputs, whole.loo_.outputs[order], rtol=0, atol=atol)
     assert_allclose(back.mu_, whole.mu_, rtol=1e-12)
-
-
-@given(problems([k for k in KERNELS if k not in ("boolean",)]), st.integers(1, 8))
-@pytest.mark.slow
-def test_a_table_is_the_union_of_its_blocks(p, size):
-    n = len(p.y)
-    landmarks = Samples(p.X[: max(2, n // 2)], center=center_of(p.X))
-    on = Landmarks(as_kernel(p.kernel).started(Samples(p.X, center=landmarks.center)), landmarks)
-    whole, parts = (
-        Streamed(ArrayBlocks(p.X, size=k), p.y[:, None], p.mu, p.weight, on) for k in (n, size)
-    )
-    outputs = [p.y - each.loo_residuals[:, 0] for each in (parts, whole)]
-    assert_allclose(*outputs, rtol=1e-6, atol=1e-7)
 
 
 @given(problems(), st.sampled_from(CRITERIA))

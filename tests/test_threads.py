@@ -285,6 +285,6 @@ def test_openmp_has_one_thread_in_estimators_that_looms_calls(use):
 def test_openmp_has_one_thread_in_workers(backend):
     inner = {"inner_max_num_threads": 2} if backend == "loky" else {}
     with joblib.parallel_config(backend, n_jobs=2, **inner):
-        for name in ("numbers", "intervals", "pool", "assess", "without rows"):
+        for name in ("numbers", "assess", "without rows"):
             USES[name]()
     assert openmp() == {2}

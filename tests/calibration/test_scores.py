@@ -8,7 +8,6 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
 from looms import HeldOut
-from looms.calibration import loo_probabilities
 from looms.calibration._scores import brier_score, deviance_of, reliability_curve
 
 
@@ -86,16 +85,3 @@ def test_a_curve_stays_as_it_is():
 def test_refusals(n_bins):
     with pytest.raises(ValueError, match="n_bins"):
         reliability_curve([1, -1], [0.2, 0.4], n_bins=n_bins)
-
-
-@pytest.mark.slow
-def test_probabilities_of_left_out_samples_are_reliable():
-    """Outputs of a model of the truth: scores are near what the truth would score."""
-    rng = np.random.default_rng(1)
-    f = rng.normal(size=600)
-    truth = 1 / (1 + np.exp(-2 * f))
-    loo = HeldOut(np.where(rng.random(600) < truth, 1, -1), f)
-    p = loo_probabilities(loo)
-    best = metrics.log_loss(loo.y, truth)
-    assert metrics.log_loss(loo.y, p[:, 1]) == pytest.approx(best, abs=0.01)
-    assert reliability_curve(loo.y, p[:, 1], n_bins=5).calibration_error < 0.05

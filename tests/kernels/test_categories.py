@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.preprocessing import OneHotEncoder
 
-from looms import KernelRegressor
 from looms.kernels import ARD, RBF, Columns, Hamming, HammingARD, Linear, Precomputed
 from looms.kernels._samples import Samples
 
@@ -65,18 +64,3 @@ def test_columns_twice_and_of_a_kernel_matrix():
         Columns(Linear(), [0, 0])(CODES)
     with pytest.raises(ValueError, match="the columns of a precomputed kernel matrix are samples"):
         Columns(Precomputed(), [0])(np.eye(3))
-
-
-@pytest.mark.slow
-def test_a_column_of_noise_loses_its_weight():
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 4, (150, 3)).astype(float)
-    numbers = rng.standard_normal((150, 1))
-    y = np.array([0.0, 3.0, -1.0, 1.0])[codes[:, 1].astype(int)] + np.sin(numbers[:, 0])
-    y += 0.1 * rng.standard_normal(150)
-    kernel = Columns(RBF(), [0]) * Columns(HammingARD(), [1, 2, 3])
-    model = KernelRegressor(kernel).fit(np.hstack([numbers, codes]), y)
-    weights = model.kernel_.k2.kernel.weights
-    assert weights.argmax() == 1
-    assert np.sort(weights)[1] < 0.1 * weights[1]
-    assert_array_equal(model.kernel_.k2.columns, [1, 2, 3])

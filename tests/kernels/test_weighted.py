@@ -65,7 +65,7 @@ def test_a_machine_learns_weights_in_two_rounds(name):
 def test_each_criterion_has_its_own_weights_and_so_has_each_outer_fold():
     model = stacked_classifier(
         [
-            KernelClassifier(k, search=Search(c))
+            KernelClassifier(k, search=Search(c, max_iter=5))
             for k in ["weighted_rbf", "linear"]
             for c in ["press", "wmw"]
         ],

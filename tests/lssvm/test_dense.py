@@ -71,15 +71,6 @@ def test_leverage_is_the_change_by_the_own_target():
     assert ((leverage > 0) & (leverage < 1)).all()
 
 
-def test_a_row_and_its_copy_are_one_row_of_twice_the_weight():
-    rows = np.append(np.arange(N), [2, 5])
-    copied = solve(K[np.ix_(rows, rows)], Y[rows], 0.05).outputs(Units.of_numbers(rows))[0]
-    weight = np.bincount(rows, minlength=N).astype(float)
-    # λ = n μ / ζ: the same ridge a copy.
-    merged = solve(K, Y, 0.05 * len(rows) / N, sample_weight=weight).loo.outputs
-    assert_allclose(copied, merged[rows], rtol=1e-10, atol=1e-12)
-
-
 # The gradient, whose formula is checked by differences in test_left_out ----------------
 
 

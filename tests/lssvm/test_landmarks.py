@@ -14,7 +14,7 @@ from looms.folds import GapKFold
 from looms.kernels import ARD, RBF, Linear, Matern, Polynomial
 from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._samples import Samples, center_of
-from looms.lssvm import NotPositiveDefiniteError, landmarks, solve
+from looms.lssvm import NotPositiveDefiniteError, landmarks
 from looms.lssvm._system import LeverageError
 from looms.lssvm.landmarks import Landmarks, Streamed
 from looms.units import Units
@@ -123,16 +123,6 @@ def test_large_units_some_at_a_time_are_the_same(monkeypatch, units):
     monkeypatch.setattr(landmarks, "_NUMBERS", 1)
     for a, b in zip(whole, everything(solved(*problem("ard", 1)), UNITS[units]), strict=True):
         assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
-
-
-def test_landmarks_at_every_row_give_the_machine_of_the_kernel_matrix():
-    X, y, zeta, _, _ = problem("matern", 1)
-    kernel, mu = KERNELS["matern"], 1e-3
-    ours = solved(X, y, zeta, mu, Landmarks(kernel, Samples(X, center=center_of(X))))
-    theirs = solve(kernel(X), y, mu, sample_weight=zeta)
-    assert_allclose(ours.loo_residuals, theirs.loo_residuals, atol=1e-8)
-    assert_allclose(ours.alpha, theirs.alpha, rtol=1e-6, atol=1e-6)
-    assert_allclose(ours.expansion.intercept, theirs.expansion.intercept, atol=1e-8)
 
 
 def test_what_cannot_be_solved():

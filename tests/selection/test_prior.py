@@ -43,12 +43,6 @@ class TestPenalized:
 
 
 class TestInAnObjective:
-    def test_gradient(self, numerical_gradient):
-        objective = Objective(X, Y, kernel="ard", prior=True)
-        theta = objective.theta0 + np.array([1.0, -1.0, 0.5, 2.0, 0.7])
-        expected = numerical_gradient(lambda t: objective(t)[0], theta)
-        np.testing.assert_allclose(objective(theta)[1], expected, rtol=1e-6, atol=1e-9)
-
     def test_center_is_the_start_in_any_units(self):
         plain = Objective(X, Y, kernel="ard", prior=True)
         scaled = Objective(X * [1e3, 1, 1, 1e-3], Y, kernel="ard", prior=True)

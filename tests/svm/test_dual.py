@@ -78,14 +78,6 @@ def test_the_scale_of_the_kernel(scale):
     assert found.duality_gap * scale == pytest.approx(expected.duality_gap, abs=1e-9)
 
 
-def test_samples_of_no_weight_take_no_part(random_problem):
-    K, y, C = random_problem(1)
-    part = np.arange(len(y)) % 4 != 3
-    found, expected = solve(K, y, C * part), solve(K[np.ix_(part, part)], y[part], C[part])
-    np.testing.assert_allclose(found.outputs[part], expected.outputs, atol=1e-8)
-    assert (found.alpha[~part] == 0).all()
-
-
 BAD = {
     "K must be a square": {"K": np.ones((4, 3))},
     "K must be finite": {"K": np.full((4, 4), np.nan)},
