@@ -206,7 +206,8 @@ def test_scores_of_new_rows_are_those_of_python(sixty, folder, model):
     told = json.loads(sixty["score g.skops new.csv --json"]["out"])["scores"]
     expected = model("g.skops").scores(new, new["ill"], groups=new["patient"])
     pd.testing.assert_frame_equal(pd.DataFrame(told).T, expected, check_names=False)
-    alone = model("g.skops").scores(new, new["ill"])
+    with pytest.warns(UserWarning, match="groups"):
+        alone = model("g.skops").scores(new, new["ill"])
     assert not np.allclose(alone["standard_error"], expected["standard_error"])
     test = sixty["fit clinic.csv -t ill -c linear --groups patient -o g.skops --test new.csv"]
     (row,) = re.findall(r"(?m)^ new.csv, 20 rows +(.*)$", test["out"])
