@@ -173,7 +173,7 @@ def test_another_version(counted, tmp_path, monkeypatch):
             assert counted(model=DummyClassifier(constant=package))[1] == 6  # of this version
     for path in tmp_path.glob("store/*/about.json"):
         path.write_text("{")
-    with pytest.raises(StoreError, match="looms unknown"):
+    with pytest.raises(StoreError, match="damaged"):
         counted()
     assert set(before) <= {path.read_bytes() for path in split_files(tmp_path)}
 
