@@ -207,7 +207,7 @@ def test_estimators_give_mean_ranks():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threshold": "balanced"}, "needs two classes"),
+        ({"threshold": "balanced"}, "two "),
         ({"calibration": "isotonic"}, "without order"),
         ({"loss": "hinge"}, "without order"),
         ({"search": Search("wmw")}, "ordered classes"),
