@@ -317,10 +317,24 @@ def rows_of(saved: SavedModel, X: Any) -> Rows:
         return Rows(saved.own()._matrix(matrix), table)
 
 
-def scored(
-    saved: SavedModel, table: Table, file: Path, prefix: str = ""
-) -> tuple[Any, ValuesAndErrors, dict[str, float]]:
-    """Prepared rows of a file with a target, their scores, and baselines; notes on the rows.
+class Scored(NamedTuple):
+    """Rows with a target, and what the model makes of them.
+
+    Attributes
+    ----------
+    values : (n,) of the target, labels in the spelling of the classes.
+    outputs : of the model.
+    scores, baselines : as of `looms.scores.Scores`.
+    """
+
+    values: AnyArray
+    outputs: AnyArray
+    scores: ValuesAndErrors
+    baselines: dict[str, float]
+
+
+def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Scored:
+    """Scores of the rows of a file with a target; notes on the rows.
 
     Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
     one group of the fit's column of groups count as one draw in the standard errors.
@@ -346,16 +360,17 @@ def scored(
         )
     with catch_messages():
         matrix = rows_of(saved, table.X).matrix
-        y = target_values(saved, table.y)
+        values, fitted = target_values(saved, table.y), saved.last.fitted_
+        outputs = fitted.outputs(matrix)
         with refused(f"{file}: "):
-            scores, baselines = saved.own()._scores_of_new(matrix, y, weight, groups)
+            scores, baselines = fitted.scores_of_new(values, outputs, weight, groups)
     saved.tell_remarks(prefix)
     if (n_known := n_training_rows(saved, matrix)) > 0:
         note(
             f"{prefix}in {count(n_known, 'row')} of {n} all features equal those of a training "
             "row: if they are the same rows, scores are optimistic; see looms assess"
         )
-    return matrix, scores, baselines
+    return Scored(values, outputs, scores, baselines)
 
 
 def target_values(saved: SavedModel, column: Column) -> AnyArray:

@@ -150,7 +150,7 @@ def fit(
         stack.callback(note, f"the model is in {output}")
         more: dict[str, Any] = {}
         if test_table is not None and test is not None:
-            _, of_test, baselines = scored(saved, test_table, test, f"{test.name}: ")
+            *_, of_test, baselines = scored(saved, test_table, test, f"{test.name}: ")
             n_rows = test_table.X.shape[0]
             more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
         certificate = certified(saved, certify)

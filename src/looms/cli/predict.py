@@ -11,7 +11,6 @@ from typing import Annotated
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from looms._classes import written_labels
 from looms._optional import require
 from looms._words import count
 from looms.cli._errors import InputError
@@ -52,7 +51,7 @@ from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
 from looms.report.overview import table_of_confusion, table_of_scores, units_of
 from looms.report.text import plain
-from looms.tables._target import matched_labels, text
+from looms.tables._target import text
 
 #: First line of the output: columns that identify the rows, then those of predictions.
 _HEADER = r"(.+,)?prediction(,decision_.*|,lower,upper)?$"
@@ -186,13 +185,7 @@ def score(
     check_order("score", model, source.file)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    matrix, scores, baselines = scored(saved, table, source.file)
-    labels: list[str] = []
-    if saved.is_classifier:
-        classes = text(saved.classes)
-        truth = matched_labels(table.y, classes)
-        unknown = sorted(set(truth) - set(classes))
-        labels = [*classes[saved.last.fitted_.outcome.in_order], *unknown]
+    values, outputs, scores, baselines = scored(saved, table, source.file)
     n_rows = table.X.shape[0]
     if json:
         show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))
@@ -201,8 +194,10 @@ def score(
     print_blocks(table_of_scores({rows: scores}, baselines, len(saved.classes)))
     if not saved.is_classifier and saved.metadata["target"]:
         print_blocks(units_of(saved.metadata["target"]))
-    if labels:
-        predicted = text(written_labels(saved.own().predict(matrix)))
+    if saved.is_classifier:
+        fitted, classes, truth = saved.last.fitted_, text(saved.classes), text(values)
+        labels = [*classes[fitted.outcome.in_order], *sorted(set(truth) - set(classes))]
+        predicted = text(fitted.prediction_columns(outputs)["prediction"])
         counts = confusion_matrix(truth, predicted, labels=labels)
         print_blocks(table_of_confusion(counts, labels, width=console().width))
 

@@ -20,7 +20,6 @@ from sklearn.utils.validation import _check_n_features, _num_samples, check_is_f
 from looms._advice import setting
 from looms._checks import check_count, check_flag
 from looms._optional import require
-from looms._scores import ValuesAndErrors
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
@@ -357,19 +356,11 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 "standard errors are too small if some belong together. Give groups.",
                 UserWarning,
             )
-        scores, baselines = self._scores_of_new(matrix, y, weight, numbers)
+        outputs = self.fitted_.outputs(matrix)
+        scores, baselines = self.fitted_.scores_of_new(y, outputs, weight, numbers)
         rows = {name: (*pair, baselines.get(name, np.nan)) for name, pair in scores.items()}
         columns = ["value", "standard_error", "baseline"]
         return pandas.DataFrame.from_dict(rows, orient="index", columns=columns)
-
-    def _scores_of_new(
-        self, matrix: Any, values: AnyArray, weight: Array, groups: AnyArray | None
-    ) -> tuple[ValuesAndErrors, dict[str, float]]:
-        """Scores of rows as the members take them, with these values of the target; baselines."""
-        fitted = self.fitted_
-        of_fit = fitted.held_out, fitted.rule
-        outputs = fitted.outputs(matrix)
-        return fitted.outcome.scores_of_new(values, outputs, *of_fit, weight, groups)
 
     def _frame(self, X: Any, confidence_level: float | None, **coverage: Any) -> Any:
         """Data frame of predictions for new rows, by the index of theirs."""
@@ -386,9 +377,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         covered: dict[str, AnyArray] = {}
         if confidence_level is not None:
             covered = self._covered(matrix, table, confidence_level, **coverage)
-        fitted = self.fitted_
-        outputs = fitted.outputs(matrix)
-        return fitted.outcome.columns(outputs, fitted.held_out, fitted.rule) | covered
+        return self.fitted_.prediction_columns(self.fitted_.outputs(matrix)) | covered
 
     @abstractmethod
     def _covered(

@@ -12,8 +12,9 @@ from scipy.stats import rankdata
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
+from looms._scores import ValuesAndErrors
 from looms._threads import blas_threads, openmp_threads
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms._words import listed
 from looms.blocks import RowBlocks, blocks_of
 from looms.fitted._outcome import Outcome
@@ -380,6 +381,18 @@ class Fitted:
     def predicted(self, outputs: Array) -> Array:
         """Predictions in units of the target, of outputs."""
         return self.outcome.predicted(self.held_out, outputs)
+
+    def prediction_columns(self, outputs: Array) -> dict[str, AnyArray]:
+        """Predictions, and the decision values and probabilities of classes, by names of columns,
+        of outputs."""
+        return self.outcome.prediction_columns(self.predicted(outputs), self.rule)
+
+    def scores_of_new(
+        self, values: AnyArray, outputs: Array, weight: Array, groups: AnyArray | None
+    ) -> tuple[ValuesAndErrors, dict[str, float]]:
+        """Scores of outputs for new rows with these values of the target, and baselines."""
+        predicted = self.predicted(outputs)
+        return self.outcome.scores_of_new(values, predicted, self.rule, weight, groups)
 
     @cached_property
     def loo_predicted(self) -> HeldOut:

@@ -265,13 +265,7 @@ class OrderedClasses(Outcome):
         return rule.calibrator.probability(outputs)[:, self.ranks]
 
     def scores_of_new(
-        self,
-        values: AnyArray,
-        outputs: Array,
-        held_out: HeldOut,
-        rule: Rule,
-        weight: Array,
-        groups: AnyArray | None,
+        self, values: AnyArray, outputs: Array, rule: Rule, weight: Array, groups: AnyArray | None
     ) -> tuple[ValuesAndErrors, dict[str, float]]:
         """ValueError for labels that are no class, and so have no rank."""
         place = {label: k for k, label in enumerate(self.labels.tolist())}

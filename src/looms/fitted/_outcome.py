@@ -241,13 +241,13 @@ class Outcome(ABC):
 
     # New rows ---------------------------------------------------------------------------
 
-    def columns(self, outputs: Array, held_out: HeldOut, rule: Rule) -> dict[str, AnyArray]:
+    def prediction_columns(self, outputs: Array, rule: Rule) -> dict[str, AnyArray]:
         """Predictions, and the decision values and probabilities of classes, by names of columns.
 
         Parameters
         ----------
-        outputs : (m,) or (m, t), of new rows.
-        held_out, rule : of the fit.
+        outputs : (m,) or (m, t), of new rows; numbers in units of the target.
+        rule : of the fit.
         """
         decision, indices = self.decision(outputs, rule), self.indices(outputs, rule)
         p = None if rule.calibrator is None else self.probabilities(outputs, rule)
@@ -255,20 +255,14 @@ class Outcome(ABC):
 
     @abstractmethod
     def scores_of_new(
-        self,
-        values: AnyArray,
-        outputs: Array,
-        held_out: HeldOut,
-        rule: Rule,
-        weight: Array,
-        groups: AnyArray | None,
+        self, values: AnyArray, outputs: Array, rule: Rule, weight: Array, groups: AnyArray | None
     ) -> tuple[ValuesAndErrors, dict[str, float]]:
         """Scores of new rows, and baselines.
 
         Parameters
         ----------
         values : (m,) or (m, t) of the target.
-        outputs, held_out, rule : as of `columns`.
+        outputs, rule : as of `prediction_columns`.
         weight, groups : as of `scores`.
         """
 
@@ -448,13 +442,7 @@ class Classes(Outcome):
         return class_probabilities(rule.calibrator, outputs)
 
     def scores_of_new(
-        self,
-        values: AnyArray,
-        outputs: Array,
-        held_out: HeldOut,
-        rule: Rule,
-        weight: Array,
-        groups: AnyArray | None,
+        self, values: AnyArray, outputs: Array, rule: Rule, weight: Array, groups: AnyArray | None
     ) -> tuple[ValuesAndErrors, dict[str, float]]:
         """Labels that are no class count as errors, and have no probability: the log loss is NaN.
         ValueError if all are.
@@ -558,22 +546,14 @@ class Numbers(Outcome):
     def predicted_of_fit(self, held_out: HeldOut, outputs: Array) -> Array:
         return outputs if self.plain else means_without_own(self.function, outputs, held_out)
 
-    def columns(self, outputs: Array, held_out: HeldOut, rule: Rule) -> dict[str, AnyArray]:
-        return of_targets("prediction", self.predicted(held_out, outputs))
+    def prediction_columns(self, outputs: Array, rule: Rule) -> dict[str, AnyArray]:
+        return of_targets("prediction", outputs)
 
     def scores_of_new(
-        self,
-        values: AnyArray,
-        outputs: Array,
-        held_out: HeldOut,
-        rule: Rule,
-        weight: Array,
-        groups: AnyArray | None,
+        self, values: AnyArray, outputs: Array, rule: Rule, weight: Array, groups: AnyArray | None
     ) -> tuple[ValuesAndErrors, dict[str, float]]:
-        predicted = self.predicted(held_out, outputs)
-        return number_scores(values, predicted[None], weight, groups), self.baselines(
-            values, weight
-        )
+        scores = number_scores(values, outputs[None], weight, groups)
+        return scores, self.baselines(values, weight)
 
     def scores(
         self, y: Array, outputs: Array, weight: Array, groups: AnyArray | None, made: Made | None
