@@ -12,10 +12,10 @@ UNSET = object()
 LONGEST = 150
 
 
-def short(value: object) -> str:
-    """Text of a value on one line, cut if it is long."""
+def short(value: object, most: int = LONGEST) -> str:
+    """Text of a value on one line of at most so many characters."""
     shown = " ".join(str(value).split())
-    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 3]}..."
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 class Advice(NamedTuple):

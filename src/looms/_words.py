@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+
+from looms._advice import short
 
 #: Marks that change the direction of writing.
 _DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -51,8 +53,7 @@ def listed(names: Iterable[object], most: int = 5, quoted: Callable[[str], str] 
 def one_line(thing: object, most: int = 150) -> str:
     """Representation in one line of at most so many characters, with few numbers of an array."""
     with np.printoptions(threshold=6, edgeitems=2):
-        text = " ".join(repr(thing).split())
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+        return short(repr(thing), most)
 
 
 def digits(value: float, n: int) -> str:
@@ -94,11 +95,13 @@ def interval_text(low: float, high: float, scale: float | None = None) -> str:
     return "–" if math.isnan(low) else f"{score_text(low, scale)} to {score_text(high, scale)}"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: its first column at the left, the others at the right."""
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Lines of a table: columns at these places at the left, by default the first, the others at
+    the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows]
-    return ["   ".join(line).rstrip() for line in lines]
+    sides = [str.ljust if k in left else str.rjust for k in range(len(widths))]
+    lines = (zip(sides, row, widths, strict=True) for row in rows)
+    return ["   ".join(side(cell, n) for side, cell, n in line).rstrip() for line in lines]
 
 
 def clean(text: object) -> str:

@@ -35,8 +35,8 @@ def run_splits(
     """
     backend, _ = get_active_backend()
     n_workers = effective_n_jobs(n_jobs)
-    told = {"config": get_config(), "words": words_for_advice()}
-    run = partial(_run, beside_others=n_workers > 1, **told)
+    of_caller = {"config": get_config(), "words": words_for_advice()}
+    run = partial(_run, beside_others=n_workers > 1, **of_caller)
     shared = replace(experiment, splits=())  # which need not know of each other
     with one_blas_thread() if n_workers > 1 else nullcontext():
         if isinstance(backend, BACKENDS.get("dask", ())):

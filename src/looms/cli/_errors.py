@@ -72,6 +72,7 @@ def reported() -> Iterator[None]:
         raise typer.Exit(OTHER) from None
     except Exception as error:
         traceback, code = os.environ.get("LOOMS_TRACEBACK"), OTHER
+        notes = " ".join(getattr(error, "__notes__", []))
         if error.__cause__ is not None and traceback:
             raise
         match error:
@@ -85,15 +86,14 @@ def reported() -> Iterator[None]:
             case ModuleNotFoundError():
                 message = f"{error.name} is not installed: {command_for('cli')}"
             case BrokenExecutor():
-                said = " ".join(getattr(error, "__notes__", []))
-                message = f"a process died, perhaps of too little memory: take fewer --jobs. {said}"
+                died = "a process died, perhaps of too little memory: take fewer --jobs"
+                message = f"{died}. {notes}"
             case ImportError() | OutputError():
                 message = str(error)
             case _ if traceback:
                 raise
             case _:
-                said = " ".join([str(error), *getattr(error, "__notes__", [])])
-                what = f"unexpected {type(error).__name__}: {said}"
+                what = f"unexpected {type(error).__name__}: {error} {notes}".rstrip()
                 message = f"{what} (set LOOMS_TRACEBACK=1 to see where)"
         say(f"Error: {message}")
         raise typer.Exit(code) from None

@@ -20,12 +20,9 @@ from looms.cli._output import WIDE, console, print_blocks
 from looms.cli._prepare import Prepared
 from looms.cli._request import ModelRequest
 from looms.report.facts import Facts
-from looms.report.overview import overview
+from looms.report.overview import MOST_COLUMNS, overview
 from looms.report.text import unit_words
 from looms.tables import Columns
-
-#: Columns of a kind that are named.
-_MOST_COLUMNS = 8
 
 
 def facts_of(
@@ -95,7 +92,7 @@ def show_columns(columns: Columns) -> None:
     of_kind: dict[str, list[str]] = {}
     for name, kind in columns.items():
         of_kind.setdefault(kind, []).append(name)
-    kinds = (f"{kind} {listed(names, _MOST_COLUMNS)}" for kind, names in of_kind.items())
+    kinds = (f"{kind} {listed(names, MOST_COLUMNS)}" for kind, names in of_kind.items())
     comma = "; numbers with a decimal comma" if columns.decimal == "," else ""
     console().print(f"Columns: {'; '.join(kinds)}{comma}")
 

@@ -134,7 +134,8 @@ def predict(
             ids.append(pandas.Series(() if id is None else rows[id]))
             outputs = prepared._columns(*new, **coverage)
             if moved is not None:
-                outputs |= moved._columns(new.matrix)
+                p = [outputs[f"probability_{label}"] for label in saved.classes]
+                outputs |= moved._columns(np.column_stack(p))
             for name in rows.keys() & outputs.keys():
                 raise InputError(f"predict writes a column {name!r} of its own; rename it in FILE")
             n_empty += int(sum(label == "" for label in outputs.get("set", ())))

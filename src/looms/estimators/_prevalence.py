@@ -20,7 +20,7 @@ from looms.calibration._coupling import adjust_prevalence
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._known_targets import KnownTargets
 from looms.fitted._fitted import Fitted
-from looms.fitted._outcome import columns_of_classes
+from looms.fitted._outcome import column_of_sets, columns_of_classes
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
@@ -176,15 +176,15 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
         """
         pandas: Any = require("pandas", "A table of predictions")
         index = X.index if hasattr(X, "iloc") else None
-        frame = pandas.DataFrame(self._columns(X), index=index)
-        if confidence_level is None:
-            return frame
-        of_model = self.classifier.predictions(X, confidence_level, class_conditional)
-        return frame.assign(set=of_model["set"])
+        columns = self._columns(self.classifier.predict_proba(X))
+        if confidence_level is not None:
+            members = self.classifier.predict_set(X, confidence_level, class_conditional)
+            columns |= column_of_sets(self.classes_, members)
+        return pandas.DataFrame(columns, index=index)
 
-    def _columns(self, X: Any) -> dict[str, AnyArray]:
-        """Predictions by names of columns."""
-        p = self.predict_proba(X)
+    def _columns(self, p: Array) -> dict[str, AnyArray]:
+        """Predictions by names of columns, of probabilities that the classifier gives."""
+        p = adjust_prevalence(p, self.training_prevalence_, self.prevalence_)
         decision = _log_odds(p)
         outcome = getattr(getattr(parts_of(self.classifier).last, "fitted_", None), "outcome", None)
         first = bool(getattr(outcome, "positive_first", False))

@@ -10,7 +10,6 @@ import numpy as np
 from looms.estimators._encoding import decides_one_class
 from looms.kernels._names import is_estimator
 from looms.report.model import Reported, parameter_name
-from looms.report.text import words
 
 #: Most hyper-parameters in the table.
 MOST_PARAMETERS = 15
@@ -28,7 +27,7 @@ def candidates(model: Reported) -> list[dict[str, Any]]:
             "n_evaluations": one.n_evaluations,
             "seconds": one.seconds,
             "loss": losses[k],
-            "outcome": words(one.stop_reason.name),
+            "outcome": one.stop_reason.value,
             "weight": None if shares is None else shares[k],
             "chosen": k == model.best if shares is None else shares[k] > 0,
         }
@@ -95,7 +94,7 @@ def chosen(model: Reported) -> dict[str, Any]:
         "criterion_error": tuning and tuning.standard_error,
         "n_evaluations": tried[model.best].n_evaluations if tuning and tried else None,
         "n_measured": tuning and tuning.n_measured,
-        "outcome": tuning and words(tuning.stop_reason.name),
+        "outcome": tuning and tuning.stop_reason.value,
         "outcome_text": tuning and str(tuning.stop_reason),
         "n_stages": tuning and len({n for n, _ in tuning.stages}),
     }

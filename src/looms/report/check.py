@@ -32,7 +32,16 @@ from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.report._cautions import leak_cautions, near_rows, order_of_rows
 from looms.report._near_rows import FEWEST, MOST, TOGETHER, n_together, scores_held_out
 from looms.report.page import write_check
-from looms.report.text import Caution, note, percent, plain, score, sentence, serious
+from looms.report.text import (
+    Caution,
+    marked_title,
+    note,
+    percent,
+    plain,
+    score,
+    sentence,
+    serious,
+)
 from looms.tables import TablePreprocessor
 from looms.tables._cells import Marks, missing_in
 from looms.tables._columns import Decimal, marks_in
@@ -109,8 +118,7 @@ class TableCheck(Mapping[str, Any]):
             f"{count(self['n_columns'], 'column')}"
         ]
         for finding in self["findings"]:
-            mark = "!" if finding["level"] == "serious" else "-"
-            lines.append(f"{mark} {finding['title']}")
+            lines.append(marked_title(finding))
             lines.append(indent("\n".join(wrap(finding["text"], 84)), "  "))
         lines += [] if self["findings"] else ["Nothing was found."]
         return "\n".join(

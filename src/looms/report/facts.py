@@ -35,7 +35,7 @@ from looms.report.displays.features import ImportanceDisplay
 from looms.report.model import Reported, model_of, relevances
 from looms.report.overview import overview, text_of
 from looms.report.scores import brier, headline, held_out, outer, recall_by_class
-from looms.report.text import Caution, clean, plain
+from looms.report.text import Caution, clean, marked_title, plain
 from looms.tables import TablePreprocessor
 from looms.tables._preprocessor import matrix_of
 
@@ -332,7 +332,7 @@ class Facts:
             parameters[model.fitted.units.together] = (
                 f"{n_groups} of {count(model.n_samples, 'row')}"
             )
-        asked = {} if self.command is None else {"Command": self.command}
+        command = {} if self.command is None else {"Command": self.command}
         tried = candidates(model)
         loo = self.loo
         if self.probabilities is not None and model.outcome.labeled:
@@ -346,7 +346,7 @@ class Facts:
                 "task": task,
                 "data": self._data,
                 "asked": [
-                    {"name": name, "value": _text(v)} for name, v in (asked | parameters).items()
+                    {"name": name, "value": _text(v)} for name, v in (command | parameters).items()
                 ],
                 "chosen": chosen(model),
                 "candidates": sorted(tried, key=lambda one: one["loss"])[:MOST_CANDIDATES],
@@ -368,11 +368,8 @@ class Facts:
         )
         data, parts = report["data"], (model, self.loo["confusion"], self.importance)
         size = f"{count(data['n_samples'], 'row')}, {count(data['n_columns'], 'column')}"
-        told = (
-            f"{'!' if one['level'] == 'serious' else '-'} {one['title']}"
-            for one in report["cautions"]
-        )
-        lines = [f"{report['title']}: {size}", *overview(*parts), *told]
+        titles = map(marked_title, report["cautions"])
+        lines = [f"{report['title']}: {size}", *overview(*parts), *titles]
         return Summary(report, text_of(lines))
 
     @property

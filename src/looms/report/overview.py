@@ -13,7 +13,7 @@ import numpy as np
 
 from looms import threshold
 from looms._scores import SCORES, ValuesAndErrors, scale_of
-from looms._words import estimate_text, score_text
+from looms._words import aligned, estimate_text, score_text
 from looms.report._chosen import candidates, chosen
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.model import Reported
@@ -23,7 +23,7 @@ from looms.report.text import CRITERIA, ENDS, clean, criterion_name, plainly, se
 Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
 #: Number of scales shown, the largest, for a kernel with a scale for every feature; and of columns.
-MOST_SCALES = MOST_COLUMNS = 8
+_MOST_SCALES = MOST_COLUMNS = 8
 #: Prefix of a candidate's loss, by what was held out.
 _SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV", "window": "CV"}
 #: Characters of a cell of a confusion matrix, such as 100.0%, and between two of them.
@@ -31,7 +31,7 @@ _CELL, _GAP = 6, 3
 #: Characters of a line.
 _WIDTH = 100
 #: Heading of the ROC AUC of several classes.
-MEAN_AREA = "mean ROC AUC"
+_MEAN_AREA = "mean ROC AUC"
 
 
 class TextTable(NamedTuple):
@@ -51,13 +51,9 @@ class TextTable(NamedTuple):
     words: Sequence[str]
 
     def __str__(self) -> str:
-        sides = [str.ljust if name in self.words else str.rjust for name in self.names]
-        widths = [max(map(len, column)) for column in zip(self.names, *self.rows, strict=True)]
-        lines = [] if self.title is None else [self.title]
-        for row in (self.names, *self.rows):
-            cells = zip(sides, row, widths, strict=True)
-            lines.append("   ".join(side(cell, width) for side, cell, width in cells).rstrip())
-        return "\n".join(lines)
+        left = [k for k, name in enumerate(self.names) if name in self.words]
+        lines = aligned([self.names, *self.rows], left)
+        return "\n".join(lines if self.title is None else [self.title, *lines])
 
 
 def table_of(
@@ -107,9 +103,9 @@ def overview(
     if outcome.positive_first:
         labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
     values = rule_scores(counts, model.rule)
-    said = ", ".join(f"{name} {score_text(value)}" for name, value in values.items())
-    asked = rule or getattr(outcome.threshold, "__name__", outcome.threshold)
-    yield f"{sentence(scores.kind)}, at threshold {asked} (positive: {labels[1]}): {said}"
+    listed = ", ".join(f"{name} {score_text(value)}" for name, value in values.items())
+    rule = rule or getattr(outcome.threshold, "__name__", outcome.threshold)
+    yield f"{sentence(scores.kind)}, at threshold {rule} (positive: {labels[1]}): {listed}"
 
 
 def text_of(blocks: Iterable[str | TextTable]) -> str:
@@ -189,7 +185,7 @@ def _chosen(model: Reported) -> Iterator[str]:
     yield f"{how}: {', '.join(shown)}"
     if scales:
         n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))
-        largest_ones = ", ".join(f"{s['feature']} {s['value']:.3g}" for s in scales[:MOST_SCALES])
+        largest_ones = ", ".join(f"{s['feature']} {s['value']:.3g}" for s in scales[:_MOST_SCALES])
         yield f"Largest of {n} scales: {largest_ones}"
 
 
@@ -198,7 +194,7 @@ def table_of_scores(
 ) -> TextTable:
     """Sets of scores, below each its standard errors, and baselines; a dash for none."""
     headings = {key: shown.name for key, shown in SCORES.items()}
-    headings |= {"roc_auc": MEAN_AREA} if n_classes > 2 else {}
+    headings |= {"roc_auc": _MEAN_AREA} if n_classes > 2 else {}
     rows = []
     for name, of_set in scores.items():
         for part, title in enumerate([name, "± s.e."]):

@@ -49,6 +49,11 @@ def note(title: str, text: str) -> Caution:
     return Caution(level="note", title=title, text=text)
 
 
+def marked_title(caution: Caution) -> str:
+    """Title of a caution, with a mark of its level."""
+    return f"{'!' if caution['level'] == 'serious' else '-'} {caution['title']}"
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """Significant digits, with a power of ten if very small or large; a dash for None."""
     if value is None:
@@ -123,11 +128,6 @@ def plainly(criterion: str) -> str:
 def criterion_name(criterion: str) -> str:
     """Name of a criterion in plain words, if it has one."""
     return CRITERIA[criterion][0] if criterion in CRITERIA else criterion
-
-
-def words(name: str) -> str:
-    """A name of Python, such as NO_PROGRESS, as words."""
-    return name.lower().replace("_", " ")
 
 
 def unit_words(unit: str) -> str:
