@@ -11,7 +11,7 @@ from scipy import sparse
 from looms.datasets import TableError, read_table
 
 NO_TEXT = pa.array([b"a", b"\xff"]).cast(pa.string(), safe=False)
-PACKED = gzip.compress(b"a,y\n" + b"1,2\n" * 1000)
+PACKED = gzip.compress(b"a,y\n" + b"1,2\n" * 1000, mtime=0)
 STORED = pa.BufferOutputStream()
 parquet.write_table(pa.table({"a": [1.5], "y": [1]}), STORED)
 STORED = STORED.getvalue().to_pybytes()
