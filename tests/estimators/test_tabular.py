@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, cross_val_score
@@ -367,15 +368,31 @@ class TestIntervals:
             for rows, one in folds
             for g in [one.outcome.function]
         ]
-        q = np.sort(np.concatenate([r for _, r, _ in own]))[int(np.ceil(0.8 * (N + 1))) - 1]
-        lower = np.min([g.inverse(one.outputs_of_table(NEW) - q) for g, _, one in own], axis=0)
-        upper = np.max([g.inverse(one.outputs_of_table(NEW) + q) for g, _, one in own], axis=0)
+        errors = [np.sqrt(np.mean(one.loo.residuals**2)) for *_, one in own]
+        relative = [r / error for (_, r, _), error in zip(own, errors, strict=True)]
+        q = np.sort(np.concatenate(relative))[int(np.ceil(0.8 * (N + 1))) - 1]
+        ends = [
+            [g.inverse(one.outputs_of_table(NEW) + sign * q * error) for sign in (-1, 1)]
+            for (g, _, one), error in zip(own, errors, strict=True)
+        ]
+        lower, upper = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
         found = regressor.predict_interval(NEW, 0.8, method="minmax")
         assert_allclose(found, np.stack([lower, upper], axis=-1))
         plus = regressor.predict_interval(NEW, 0.8)
         assert (found[:, 0] <= plus[:, 0]).all()
         assert (found[:, 1] >= plus[:, 1]).all()
         assert (np.diff(found) > np.diff(plus)).any()
+
+    def test_minmax_of_folds_with_other_transforms(self):
+        X, y = load_diabetes(return_X_y=True)
+        model = evaluated(TabularRegressor(["linear"]).fit(X[:80], y[:80]), nested=True)
+        nested = model._scores.get("nested")._nested
+        assert {one.outcome.transform for one in nested.models} > {"log"}
+        plus, minmax = (
+            np.diff(model.predict_interval(X[80:], method=method)) for method in ("plus", "minmax")
+        )
+        assert (minmax >= plus).all()
+        assert np.median(minmax) < 1.5 * np.median(plus)
 
     def test_scaled_says_that_it_takes_the_models_of_the_fit(self):
         model = evaluated(TabularRegressor(["linear"]).fit(TABLE, NUMBERS), nested=True)

@@ -183,15 +183,21 @@ def intervals(
 
 
 def _distances(models: WithoutUnits, confidence_level: float, method: str) -> Array:
-    """Distance of each target from its output that counts for an interval, rounding included."""
+    """Distance of each target from its output that counts for an interval, rounding included.
+
+    With "minmax" it is a quantile over models whose outputs may be of different transforms of the
+    target, so that each residual is relative to the leave-one-out error of its model.
+    """
     away = np.abs(models.residuals)
+    widened, error = np.empty((2, *away.shape))
+    for tested, table in zip(models.units.tested_by, models.tables, strict=True):
+        widened[tested] = models.tie * largest_of(table.loo.y)
+        squares = np.average(table.loo.residuals**2, axis=0, weights=table.loo.sample_weight)
+        error[tested] = np.maximum(np.sqrt(squares), widened[tested[:1]])
     if method == "minmax":
         rank = required_rank(confidence_level, len(away))
-        away = np.broadcast_to(order_statistic(away, rank, 0), away.shape)
-    widened = np.empty(away.shape)
-    for tested, table in zip(models.units.tested_by, models.tables, strict=True):
-        widened[tested] = away[tested] + models.tie * largest_of(table.loo.y)
-    return widened
+        away = order_statistic(away / error, rank, 0) * error
+    return away + widened
 
 
 def _table_intervals(
