@@ -368,12 +368,12 @@ class TestIntervals:
             for rows, one in folds
             for g in [one.outcome.function]
         ]
-        errors = [np.sqrt(np.mean(one.loo.residuals**2)) for *_, one in own]
-        relative = [r / error for (_, r, _), error in zip(own, errors, strict=True)]
+        spreads = [np.std(g.forward(NUMBERS)) for g, *_ in own]
+        relative = [r / spread for (_, r, _), spread in zip(own, spreads, strict=True)]
         q = np.sort(np.concatenate(relative))[int(np.ceil(0.8 * (N + 1))) - 1]
         ends = [
-            [g.inverse(one.outputs_of_table(NEW) + sign * q * error) for sign in (-1, 1)]
-            for (g, _, one), error in zip(own, errors, strict=True)
+            [g.inverse(one.outputs_of_table(NEW) + sign * q * spread) for sign in (-1, 1)]
+            for (g, _, one), spread in zip(own, spreads, strict=True)
         ]
         lower, upper = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
         found = regressor.predict_interval(NEW, 0.8, method="minmax")

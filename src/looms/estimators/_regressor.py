@@ -139,13 +139,13 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         After nested scores each model of "plus" and "minmax" was selected without the samples that
         it holds out. The guarantee then holds for the tuned model, except for steps that used all
         samples: the place of a grid, which depends on the features alone, and any scaling before
-        the model. Folds of a table may choose different transforms of the target, so that with
-        "minmax" each residual is relative to the leave-one-out error of its model. "scaled" uses
-        the leave-one-out models of ``evaluate(nested=False)``, with the selected hyper-parameters.
-        These models hold out single samples, or groups, but tuning is not repeated. Their residuals
-        are too small, above all with many hyper-parameters and few samples. With folds the
-        guarantee is weaker by a term that depends on their number [B21]. With groups it is for a
-        sample of a new group, if groups are of one size.
+        the model. Where folds of a table chose different transforms of the target, "minmax" takes
+        residuals relative to the spread of the transformed targets. "scaled" uses the leave-one-out
+        models of ``evaluate(nested=False)``, with the selected hyper-parameters. These models hold
+        out single samples, or groups, but tuning is not repeated. Their residuals are too small,
+        above all with many hyper-parameters and few samples. With folds the guarantee is weaker by
+        a term that depends on their number [B21]. With groups it is for a sample of a new group, if
+        groups are of one size.
 
         Ends are rounded outwards, by what rounding can move outputs: no target that is inside in
         exact arithmetic is outside, whatever the order of the samples. Of models so ill-conditioned

@@ -23,7 +23,7 @@ from looms.fitted._outcome import Numbers, Outcome
 from looms.fitted._rows import rows_at
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
-from looms.lssvm.conditioning import largest_of
+from looms.lssvm.conditioning import largest_of, spread_of
 from looms.lssvm.fit import Member, cross_of
 from looms.lssvm.left_out import Chosen
 from looms.scores import WithoutUnits
@@ -163,7 +163,8 @@ def intervals(
     r = models.residuals
     ends = np.empty((_num_samples(X), *r.shape[1:], 2))
     if models.tables:
-        away = _distances(models, confidence_level, method)
+        targets = outcome.function.inverse(models.left_out.y)
+        away = _distances(models, targets, confidence_level, method)
         for rows, F in outputs_without(models, X):
             ends[rows] = _table_intervals(models, F, away, confidence_level, method)
         return ends
@@ -182,21 +183,20 @@ def intervals(
     return outwards(ends[..., 0], ends[..., 1], 0.0, len(r))
 
 
-def _distances(models: WithoutUnits, confidence_level: float, method: str) -> Array:
+def _distances(models: WithoutUnits, targets: Array, confidence_level: float, method: str) -> Array:
     """Distance of each target from its output that counts for an interval, rounding included.
 
-    With "minmax" it is a quantile over models whose outputs may be of different transforms of the
-    target, so that each residual is relative to the leave-one-out error of its model.
+    With "minmax" it is a quantile over models that may be of different transforms of the target,
+    so that each residual is relative to the spread of the transformed ``targets``.
     """
     away = np.abs(models.residuals)
-    widened, error = np.empty((2, *away.shape))
+    widened, spread = np.empty((2, *away.shape))
     for tested, table in zip(models.units.tested_by, models.tables, strict=True):
         widened[tested] = models.tie * largest_of(table.loo.y)
-        squares = np.average(table.loo.residuals**2, axis=0, weights=table.loo.sample_weight)
-        error[tested] = np.maximum(np.sqrt(squares), widened[tested[:1]])
+        spread[tested] = spread_of(table.outcome.function.forward(targets)).reshape(away.shape[1:])
     if method == "minmax":
         rank = required_rank(confidence_level, len(away))
-        away = order_statistic(away / error, rank, 0) * error
+        away = order_statistic(away / spread, rank, 0) * spread
     return away + widened
 
 
