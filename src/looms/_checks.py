@@ -43,7 +43,9 @@ def check_share(value: Any, name: str) -> None:
     if not (isinstance(value, Real) and 0 < float(value) < 1):
         percent = isinstance(value, Real) and 10 <= float(value) < 100
         meant = f" Did you mean {float(value) / 100:g}?" if percent else ""
-        raise ValueError(f"{setting(name)} must be a number between 0 and 1, got {value!r}.{meant}")
+        raise ValueError(
+            f"{setting(name)} must be a number above 0 and below 1, got {value!r}.{meant}"
+        )
 
 
 def check_estimator(estimator: Any) -> None:

@@ -160,7 +160,7 @@ def test_rank_is_that_of_the_decimal():
 )
 def test_fewest_samples(level, least):
     assert required_rank(level, least) == least
-    with pytest.raises(ValueError, match=rf"needs {least} rows or more, got {least - 1}"):
+    with pytest.raises(ValueError, match=rf"needs {least} .*, got {least - 1}"):
         required_rank(level, least - 1)
 
 
@@ -175,7 +175,7 @@ def test_what_the_error_offers_is_possible(n):
 @each_method
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, 90, np.nan, np.inf, None, "0.9", [0.9]])
 def test_bad_coverage(method, level):
-    with pytest.raises(ValueError, match="confidence_level must be a number between 0 and 1, got"):
+    with pytest.raises(ValueError, match="confidence_level must be"):
         method(R, F, level)
 
 

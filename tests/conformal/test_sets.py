@@ -89,9 +89,9 @@ def test_margins():
 @pytest.mark.parametrize(
     ("loo", "scores", "labels", "level", "message"),
     [
-        (LOO, SCORES, None, 1.0, "between 0 and 1"),
-        (LOO, SCORES, None, 0.99, "needs 99 rows or more, got 40"),
-        (LOO, SCORES, LABELS, 0.95, "Class with index 0: .* needs 19 rows"),
+        (LOO, SCORES, None, 1.0, "confidence_level must be"),
+        (LOO, SCORES, None, 0.99, "needs 99 .*, got 40"),
+        (LOO, SCORES, LABELS, 0.95, "Class with index 0: .* needs 19 "),
         (LOO[:-1], SCORES, None, 0.9, "loo_scores must have shape"),
         (LOO, SCORES[0], None, 0.9, "loo_scores must have shape"),
         (LOO, SCORES, LABELS[:-1], 0.9, "one class index per sample"),

@@ -202,7 +202,7 @@ class TestCoverage:
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, 90, np.nan, "0.9", None])
 def test_what_is_no_confidence_level(coverage):
-    message = "confidence_level must be a number between 0 and 1"
+    message = "confidence_level must be"
     with pytest.raises(ValueError, match=message):
         evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW, coverage)
     model = evaluated(KernelClassifier(mu=1e-3).fit(X, LABELS["two classes"]))
@@ -213,13 +213,13 @@ def test_what_is_no_confidence_level(coverage):
 
 def test_too_few_samples():
     zeros = evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY, WEIGHTS["zeros"]))
-    with pytest.raises(ValueError, match=r"20 rows .* got 19: .* 0.95 at most"):
+    with pytest.raises(ValueError, match=r"20 .* got 19: .* 0.95 "):
         zeros.predict_interval(X_NEW, 0.951)
     assert zeros.predict_interval(X_NEW, 0.95).shape == (M, 2)
     model = evaluated(KernelClassifier(mu=1e-3).fit(X, np.where(np.arange(N) == 3, "rare", "no")))
-    with pytest.raises(ValueError, match="99 rows or more, got 24"):
+    with pytest.raises(ValueError, match="99 .*got 24"):
         model.predict_set(X_NEW, 0.99)
-    with pytest.raises(ValueError, match=r"'rare': .* 9 rows or more, got 1"):
+    with pytest.raises(ValueError, match=r"'rare': .* 9 .*got 1"):
         model.predict_set(X_NEW, 0.9, class_conditional=True)
     assert model.predict_set(X_NEW, 0.9).shape == (M, 2)
     two = evaluated(KernelRegressor(mu=1e-3).fit(X[:2], NOISY[:2]))

@@ -173,8 +173,8 @@ def required_rank(confidence_level: float, n: int) -> int:
     if k > n:
         least = ceil(round(1 / (1 - float(confidence_level)), 9)) - 1
         raise ValueError(
-            f"A confidence level of {float(confidence_level):g} needs {least} rows or more, got "
-            f"{n}: give more, or ask for {floor(1000 * n / (n + 1)) / 1000:g} at most."
+            f"A confidence level of {float(confidence_level):g} needs {least} training rows or "
+            f"more, got {n}: give more, or ask for {floor(1000 * n / (n + 1)) / 1000:g} at most."
         )
     return k
 

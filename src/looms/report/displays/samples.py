@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from looms._advice import setting
-from looms._checks import check_known
+from looms._checks import check_known, check_share
 from looms._typing import AnyArray, Array
 from looms.diagnostics import case_deletion
 from looms.report.displays.base import ModelDisplay, diagonal, ink, label_axes
@@ -231,10 +231,7 @@ class ResidualsDisplay(ModelDisplay):
     def _interval_display(
         cls, y: Array, outputs: Array, weight: Array, confidence_level: float
     ) -> Self:
-        if not 0 < confidence_level < 1:
-            raise ValueError(
-                f"{setting('confidence_level')} must be between 0 and 1, got {confidence_level!r}."
-            )
+        check_share(confidence_level, "confidence_level")
         sizes = np.abs(y - outputs)
         order = np.argsort(sizes, kind="stable")
         share = weight / weight.sum()
