@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,11 @@ def readable_table(X: Any) -> Any:
     Raises
     ------
     TypeError
-        For what has columns, but is no table in memory that can be read.
+        For the name of a file and other values that are no table in memory that can be read.
     """
+    if type(X) in (str, bytes, dict) or isinstance(X, PathLike):  # sparse matrices may be dicts
+        remedy = "make a data frame of it" if isinstance(X, dict) else "read the file first"
+        raise TypeError(f"X must be a table, such as a data frame, got {X!r:.60}: {remedy}.")
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(X, arrow.Table | arrow.RecordBatch):
         return X.to_pandas(ignore_metadata=True, integer_object_nulls=True)

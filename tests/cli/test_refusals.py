@@ -23,6 +23,7 @@ def bad_files(tmp_path_factory, pets_fitted):
         "single": pd.read_csv(folder / "pets.csv").head(1),
         "flat": pd.DataFrame({"a": [1] * 4, "y": ["p", "q"] * 2}),
         "number": pd.DataFrame({"a": range(9), "y": np.arange(9) / 2 - 1}),
+        "fewer": pd.read_csv(folder / "pets.csv").iloc[:, 1:],
         "three": pd.DataFrame({"a": range(9), "y": [1, 2, 3] * 3}),
     }
     for name, table in tables.items():
@@ -57,8 +58,8 @@ def bad_files(tmp_path_factory, pets_fitted):
         (("score", "pets.csv", "m.skops"), "as in looms score m.skops pets.csv"),
         (("show", "nowhere.skops"), "there is no such file"),
         (("show", "m.skops", "--max-bytes", "1000"), "allow more by --max-bytes"),
-        (("predict", "m.skops", "number.csv"), "3 of the model's 3 columns are missing"),
-        (("predict", "m.skops", "number.csv"), "fit without them (looms fit --drop)"),
+        (("predict", "m.skops", "number.csv"), "the table has 'a', 'y'"),
+        (("predict", "m.skops", "fewer.csv"), "(looms fit --drop)"),
         (("predict", "m.skops", "nowhere.csv"), "there is no such file"),
         (("score", "m.skops", "number.csv"), "there is no column 'kind' to be the target"),
         (("predict", "m.skops", "pets.csv", "-o", "no/p.csv"), "there is no folder no"),

@@ -217,7 +217,7 @@ def test_too_few_samples():
         zeros.predict_interval(X_NEW, 0.951)
     assert zeros.predict_interval(X_NEW, 0.95).shape == (M, 2)
     model = evaluated(KernelClassifier(mu=1e-3).fit(X, np.where(np.arange(N) == 3, "rare", "no")))
-    with pytest.raises(ValueError, match="99 .*got 24"):
+    with pytest.raises(ValueError, match=r"99 .*got 24"):
         model.predict_set(X_NEW, 0.99)
     with pytest.raises(ValueError, match=r"'rare': .* 9 .*got 1"):
         model.predict_set(X_NEW, 0.9, class_conditional=True)

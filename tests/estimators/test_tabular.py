@@ -103,10 +103,25 @@ class TestFit:
         scaled = TabularClassifier(["linear"], preprocess=StandardScaler()).fit(X, LABELS)
         assert_array_equal(scaled.X_fit_, StandardScaler().fit_transform(X))
 
-    def test_what_is_no_table(self):
-        for X, y in ((TABLE, "target"), ("table.csv", LABELS), (dict(TABLE), LABELS)):
+    def test_what_is_no_table(self, classifier):
+        for X, y in ((TABLE, "target"), ("t.csv", LABELS), (dict(TABLE), LABELS), (Path(), LABELS)):
             with pytest.raises(TypeError):
                 TabularClassifier(FEW).fit(X, y)
+        for X in ("table.csv", Path("table.csv"), dict(TABLE)):
+            for use in (classifier.predict, classifier.predictions, classifier.predict_set):
+                with pytest.raises(TypeError, match="X must be a table"):
+                    use(X)
+
+    @pytest.mark.parametrize(
+        ("names", "problem"),
+        [
+            ({"color": "Color "}, r"missing: 'color' \('Color ' is there\)"),
+            ({name: f"x{k}" for k, name in enumerate(TABLE)}, "none of .* the table has 'x0'"),
+        ],
+    )
+    def test_columns_that_a_table_lacks(self, classifier, names, problem):
+        with pytest.raises(ValueError, match=problem):
+            classifier.predict(NEW.rename(columns=names))
 
     def test_names_of_columns_are_kept_as_text(self):
         """The advice of the FAQ on columns in another order."""

@@ -190,8 +190,6 @@ class Tabular(Model):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        if type(table) in (str, bytes, dict):  # which a sparse matrix may descend from
-            raise TypeError(f"X is a table and y its targets, got {type(table).__name__} for X.")
         if _num_samples(table) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
         marks = marks_in(table, y) if is_written(y) else None

@@ -13,6 +13,7 @@ from looms._advice import setting
 from looms._checks import readable_table
 from looms._optional import require
 from looms._typing import AnyArray
+from looms._words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,10 +108,17 @@ def rows(X: Any) -> Any:
 
 def check_names(names: Sequence[str], given: Iterable[str]) -> None:
     """ValueError if a table lacks columns; it names them, and what is most like the first."""
-    columns = set(given)
-    absent = [name for name in names if name not in columns]
+    given = list(given)
+    absent = [name for name in names if name not in set(given)]
+    if len(absent) == len(names) > 1:
+        raise ValueError(
+            f"none of the model's {len(names)} columns is in the table: the model takes "
+            f"{listed(names)}, the table has {listed(given)}; check that "
+            "it is the right table, and that its first line holds the names"
+        )
     if absent:
-        alike = difflib.get_close_matches(absent[0], sorted(columns), 1, 0.75)
+        alike = [name for name in given if name.strip().lower() == absent[0].strip().lower()]
+        alike = alike or difflib.get_close_matches(absent[0], given, 1, 0.75)
         hint = f" ({alike[0]!r} is there)" if alike else ""
         shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
         raise ValueError(
