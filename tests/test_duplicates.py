@@ -117,7 +117,7 @@ ODD = [5, "table", None, {"a": [1]}, [[1, 2], [3]], [[[1], {}], [[2], {}]], sp.c
 
 @pytest.mark.parametrize("odd", ODD)
 def test_what_is_no_table_is_refused(odd):
-    with pytest.raises(TypeError, match=r"X must be a table of numbers, text and dates: .* got "):
+    with pytest.raises(TypeError, match="X must be a table"):
         duplicate_groups(odd)
 
 

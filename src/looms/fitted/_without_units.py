@@ -197,7 +197,7 @@ def _distances(models: WithoutUnits, targets: Array, confidence_level: float, me
     if method == "minmax":
         rank = required_rank(confidence_level, len(away))
         away = order_statistic(away / spread, rank, 0) * spread
-    return away + widened
+    return np.asarray(away + widened)
 
 
 def _table_intervals(
