@@ -512,8 +512,7 @@ class Objective(ScannedCriterion):
         if not is_finite_lower(K):
             raise NotPositiveDefiniteError(np.nan)
         spectrum = decompose(K, sample_weight=self.sample_weight)
-        Y = targets_as_columns(self.y)
-        return partial(spectrum.solve, Y, fit_intercept=self.fit_intercept)
+        return spectrum.solver(self.y, fit_intercept=self.fit_intercept)
 
     def solve(self, theta: Array) -> Dense:
         """Solved system at ``theta``, in the buffer of the objective; valid until the next call."""

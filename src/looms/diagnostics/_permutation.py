@@ -1,0 +1,209 @@
+"""Exact test that the columns tell nothing about the target: the choice of a model, permuted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from looms._checks import check_count
+from looms._threads import blas_threads
+from looms._typing import AnyArray, Array
+from looms._words import count, estimate_text
+from looms.blocks import RowBlocks
+from looms.diagnostics._problem import model_without_rows
+from looms.kernels import Kernel, Weighted
+from looms.kernels._samples import training_rows
+from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm._system import targets_as_columns
+from looms.selection._objective import HeldOutCriterion, objective_of
+from looms.selection._scan import grid_points
+from looms.units import Units
+
+#: Rows of a random sample that stands for a larger table.
+MOST = 1000
+_ROUNDING = 1e-9  # of a mean of squares
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PermutationTest:
+    """Test that the columns tell nothing about the target: the result of `permutation_test`.
+
+    Attributes
+    ----------
+    statistic : least mean squared held-out error of all points, in squared units of the targets.
+    random : (n_permutations,) the same of permuted targets.
+    p_value : (1 + #{random ≤ statistic}) / (1 + n_permutations).
+    permuted : words for what is permuted: "rows", "groups" or "rows within groups".
+    kernels : (k,) kernels that were tried, each at the points of a grid.
+    n_points : number of these points.
+    n_samples : number of rows; fewer than those of the fit for a sample of these.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import KernelClassifier
+    >>> model = KernelClassifier(mu=1e-3).fit(*load_iris(return_X_y=True))
+    >>> permutation_test(model, n_permutations=99)
+    PermutationTest(p_value=0.01, statistic=0.07695, random=0.8994 ± 0.0068; 99 permutations of rows)
+    """
+
+    statistic: float
+    random: Array
+    p_value: float
+    permuted: str
+    kernels: tuple[Kernel, ...]
+    n_points: int
+    n_samples: int
+
+    def __repr__(self) -> str:
+        random = estimate_text(float(self.random.mean()), float(self.random.std()))
+        return (
+            f"PermutationTest(p_value={self.p_value:.3g}, statistic={self.statistic:.4g}, "
+            f"random={random}; {count(len(self.random), 'permutation')} of {self.permuted})"
+        )
+
+
+def permutation_test(
+    model: Any, n_permutations: int = 999, *, random_state: Any = 0
+) -> PermutationTest:
+    r"""Test that the columns tell nothing about the target, with the choice of the model repeated.
+
+    .. math:: p = \frac{1 + \#\{b : J(\pi_b y) \le J(y)\}}{1 + B}, \qquad
+              J(y) = \min_{\theta} \frac{\sum_i \zeta_i \|e_i(\theta)\|^2}{t \sum_i \zeta_i}, \qquad
+              e_G(\theta) = P_{GG}^{-1} (P y)_G
+
+    :math:`t` is the number of targets, or of more than two classes. :math:`\theta` are the kernels
+    that the model has chosen from, each at the points of a grid that the columns alone place: the
+    one of `Search(method="grid")`. Held-out residuals are linear in the targets, so that one
+    product for each point gives those of all permuted targets. The choice of the kernel, its
+    values and the regularization is repeated for every permutation. So the p-value is that of the
+    whole choice, however many candidates there are, and it is exact: if the rows are exchangeable,
+    p is at most α with a probability of at most α.
+
+    Tested is the best of the kernels on this grid, by its squared error, not a stack, a search by
+    gradients, learned weights of features, boosted trees or a threshold, whose choices would have
+    to be repeated by fits. Class weights have no effect.
+
+    Parameters
+    ----------
+    model : KernelClassifier or KernelRegressor
+        Fitted model; also a `TabularClassifier` or `TabularRegressor`, a pipeline whose last step
+        is one, or a search, whose ``best_estimator_`` is used.
+    n_permutations : int, default=999
+        Number of permutations; the least p-value is 1 / (1 + n_permutations).
+    random_state : int, RandomState instance or None, default=0
+        Of the permutations, and of the sample of a large table.
+
+    Returns
+    -------
+    test : PermutationTest
+        p-value, the statistic and its values for permuted targets.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is none of these.
+    ValueError
+        If the model has no kernel, rows have left or joined since the fit, rows were held out in
+        windows of time, which cannot be exchanged, or n_permutations is no positive integer.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+
+    Notes
+    -----
+    With groups, whole groups are permuted if the rows of each have one target, such as the
+    diagnosis of a patient, and else rows within groups. The second asks for a relation within
+    groups, and leaves differences between groups out.
+
+    Of more than 1000 rows a random sample of 1000 is tested; its p-value is exact, too. Rows of
+    weight zero take no part. Targets are those that were passed, without a transform.
+
+    An eigendecomposition of the kernel matrix for each width of each kernel, and 4 n² flops for
+    each point and permutation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import KernelRegressor
+    >>> from looms.diagnostics import permutation_test
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 5))
+    >>> model = KernelRegressor().fit(X, np.sin(2 * X[:, 0]) + rng.normal(size=60))
+    >>> permutation_test(model).p_value < 0.05
+    True
+    >>> noise = KernelRegressor().fit(X, rng.normal(size=60))
+    >>> permutation_test(noise).p_value > 0.05
+    True
+    """
+    check_count(n_permutations, "n_permutations")
+    fitted, _ = model_without_rows(model, "A permutation test")
+    rows, units, rng = fitted.rows, fitted.units_of_fit, check_random_state(random_state)
+    if fitted.recipe is None or isinstance(rows.X, RowBlocks):
+        raise ValueError(
+            "A permutation test repeats the choice of the fit for rows in memory, and rows have "
+            "left or joined since, or are in blocks: fit a model to these rows, or some of them."
+        )
+    if units.windows:
+        raise ValueError(
+            "Rows that are held out in windows of time cannot be exchanged, as a permutation test "
+            "does: compare the score with its baseline."
+        )
+    own = rows.train
+    if len(own) > MOST:
+        own = np.sort(rng.choice(own, MOST, replace=False))
+    kernels = {repr(each): each for each in map(_unweighted, fitted.recipe._kernels())}
+    X = training_rows(rows.X, own, any(kernel.pairwise for kernel in kernels.values()))
+    y = targets_as_columns((rows.targets if rows.numbers is None else rows.numbers)[own])
+    permutations, permuted = _permutations(y, rows.groups[own], n_permutations, rng)
+    Y = np.hstack([y, *(y[order] for order in permutations)])
+    units = Units.of_numbers(rows.groups[own], rows.groups[own])
+    options: dict[str, Any] = {"fit_intercept": fitted.fit_intercept, "units": units}
+    weight, press, n_points = rows.weight[own], np.full(1 + n_permutations, np.inf), 0
+    for kernel in kernels.values():
+        objective = objective_of(X, Y, kernel=kernel, sample_weight=weight, **options)
+        for errors in _errors(objective):
+            squares = (errors**2).reshape(len(y), 1 + n_permutations, -1).mean(axis=2)
+            press = np.fmin(press, np.average(squares, axis=0, weights=weight))
+            n_points += 1
+    n_as_small = int(np.count_nonzero(press[1:] <= press[0] * (1 + _ROUNDING)))
+    p_value = (1 + n_as_small) / (1 + n_permutations)
+    return PermutationTest(
+        float(press[0]), press[1:], p_value, permuted, tuple(kernels.values()), n_points, len(own)
+    )
+
+
+def _unweighted(kernel: Kernel) -> Kernel:
+    """The kernel whose weights are not learned, which the targets would do."""
+    return kernel.kernel if isinstance(kernel, Weighted) and kernel.weights is None else kernel
+
+
+def _permutations(
+    y: Array, groups: AnyArray, n_permutations: int, rng: np.random.RandomState
+) -> tuple[list[AnyArray], str]:
+    """Rows whose targets each row gets, and words for what is exchanged."""
+    known, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    if len(known) == len(y):
+        return [rng.permutation(len(y)) for _ in range(n_permutations)], "rows"
+    if (y == y[first][group]).all():
+        return [first[rng.permutation(len(known))][group] for _ in range(n_permutations)], "groups"
+    place, orders = np.argsort(group, kind="stable"), np.empty((n_permutations, len(y)), dtype=int)
+    for order in orders:
+        order[place] = np.lexsort((rng.random_sample(len(y)), group))
+    return list(orders), "rows within groups"
+
+
+def _errors(objective: HeldOutCriterion) -> Iterator[Array]:
+    """Held-out residuals at each point of the grid that has a model, (n, t)."""
+    for values, same in groupby(grid_points(objective), key=lambda theta: tuple(theta[:-1])):
+        with blas_threads(objective.n_samples):
+            solve = objective.solver_along_mu(np.array(values))
+            for theta in same:
+                try:
+                    yield solve(objective.mu_at(theta)).residuals(objective.units)[0]
+                except NotPositiveDefiniteError:
+                    continue
