@@ -31,9 +31,9 @@ CASES = ("rows", "groups", "in groups", "classes")
 def drawn(case: str, signal: float, seed: int) -> tuple[float, bool]:
     """p of one draw, and whether the interval of the score excludes the baseline."""
     rng = np.random.default_rng(seed)
-    X, groups, each = rng.normal(size=(ROWS, 5)), None, np.arange(ROWS)
+    X, groups = rng.normal(size=(ROWS, 5)), None
     if "groups" in case:
-        groups = each = np.arange(ROWS) // 3
+        groups = np.arange(ROWS) // 3
     if case == "groups":
         X = X[groups] + 0.3 * X
     f = signal * np.sin(X[:, 0])
