@@ -40,7 +40,7 @@ from looms import (
 from looms.blocks import ArrayBlocks
 from looms.cli import _prepare
 from looms.cli._app import app
-from looms.diagnostics import case_deletion
+from looms.diagnostics import case_deletion, permutation_test
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
@@ -295,6 +295,10 @@ def deletion(name: str) -> None:
     assert np.isfinite(case_deletion(fitted(name)).rms_change).all()
 
 
+def permutation(name: str) -> None:
+    assert permutation_test(fitted(name), 19).p_value < 0.2
+
+
 def importance(name: str) -> None:
     """Of both columns the signal is made of; of a data frame, whole columns."""
     found = feature_importance(fitted(name))
@@ -417,6 +421,7 @@ USES = {
     "scaled intervals": scaled,
     "sets": sets,
     "case deletion": deletion,
+    "permutation test": permutation,
     "importance": importance,
     "effect of a column": effect,
     "removal": removal,
@@ -447,6 +452,7 @@ SHOWN = {
     "scaled intervals": "estimators/test_intervals.py",
     "sets": "estimators/test_nested_choice.py",
     "case deletion": "diagnostics/test_case_deletion.py",
+    "permutation test": "diagnostics/test_permutation.py",
     "importance": "report/test_importance.py",
     "effect of a column": "report/test_effects.py",
     "removal": "estimators/test_updates.py",

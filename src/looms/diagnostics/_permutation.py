@@ -14,7 +14,7 @@ from looms._checks import check_count
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import count, estimate_text
-from looms.blocks import RowBlocks
+from looms.blocks import rows_in_memory
 from looms.diagnostics._problem import model_without_rows
 from looms.kernels import Kernel, Weighted
 from looms.kernels._samples import training_rows
@@ -109,8 +109,9 @@ def permutation_test(
     TypeError
         If ``model`` is none of these.
     ValueError
-        If the model has no kernel, rows have left or joined since the fit, rows were held out in
-        windows of time, which cannot be exchanged, or n_permutations is no positive integer.
+        If the model has no kernel, rows have left or joined since the fit, or are not at hand, rows
+        were held out in windows of time, which cannot be exchanged, or n_permutations is no
+        positive integer.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -143,10 +144,10 @@ def permutation_test(
     check_count(n_permutations, "n_permutations")
     fitted, _ = model_without_rows(model, "A permutation test")
     rows, units, rng = fitted.rows, fitted.units_of_fit, check_random_state(random_state)
-    if fitted.recipe is None or isinstance(rows.X, RowBlocks):
+    if fitted.recipe is None:
         raise ValueError(
-            "A permutation test repeats the choice of the fit for rows in memory, and rows have "
-            "left or joined since, or are in blocks: fit a model to these rows, or some of them."
+            "A permutation test repeats the choice of the fit, and rows have left or joined since: "
+            "fit a model to the rows as they are."
         )
     if units.windows:
         raise ValueError(
@@ -157,7 +158,8 @@ def permutation_test(
     if len(own) > MOST:
         own = np.sort(rng.choice(own, MOST, replace=False))
     kernels = {repr(each): each for each in map(_unweighted, fitted.recipe._kernels())}
-    X = training_rows(rows.X, own, any(kernel.pairwise for kernel in kernels.values()))
+    pairwise = any(kernel.pairwise for kernel in kernels.values())
+    X = rows_in_memory(training_rows(fitted.X, own, pairwise))
     y = targets_as_columns((rows.targets if rows.numbers is None else rows.numbers)[own])
     permutations, permuted = _permutations(y, rows.groups[own], n_permutations, rng)
     Y = np.hstack([y, *(y[order] for order in permutations)])
