@@ -1,4 +1,4 @@
-"""Exact test that the columns tell nothing about the target: the choice of a model, permuted."""
+"""Exact test that the columns tell nothing about the target: the selection of a model, permuted."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ class PermutationTest:
 def permutation_test(
     model: Any, n_permutations: int = 999, *, random_state: Any = 0
 ) -> PermutationTest:
-    r"""Test that the columns tell nothing about the target, with the choice of the model repeated.
+    r"""Test that the columns tell nothing about the target; the model is selected anew each time.
 
     .. math:: p = \frac{1 + \#\{b : J(\pi_b y) \le J(y)\}}{1 + B}, \qquad
               J(y) = \min_{\theta} \frac{\sum_i \zeta_i \|e_i(\theta)\|^2}{t \sum_i \zeta_i}, \qquad
               e_G(\theta) = P_{GG}^{-1} (P y)_G
 
     :math:`t` is the number of targets, or of more than two classes. :math:`\theta` are the kernels
-    that the model has chosen from, each at the points of a grid that the columns alone place: the
+    that the model was selected from, each at the points of a grid that the columns alone place: the
     one of `Search(method="grid")`. Held-out residuals are linear in the targets, so that one
-    product for each point gives those of all permuted targets. The choice of the kernel, its
-    values and the regularization is repeated for every permutation. So the p-value is that of the
-    whole choice, however many candidates there are, and it is exact: if the rows are exchangeable,
+    product for each point gives those of all permuted targets. Kernel, its values and
+    regularization are selected anew for every permutation. So the p-value is that of the whole
+    selection, however many candidates there are, and it is exact: if the rows are exchangeable,
     p is at most α with a probability of at most α.
 
     Tested is the best of the kernels on this grid, by its squared error, not a stack, a search by
@@ -146,8 +146,8 @@ def permutation_test(
     rows, units, rng = fitted.rows, fitted.units_of_fit, check_random_state(random_state)
     if fitted.recipe is None:
         raise ValueError(
-            "A permutation test repeats the choice of the fit, and rows have left or joined since: "
-            "fit a model to the rows as they are."
+            "A permutation test repeats the selection of the fit, and rows have left or joined "
+            "since: fit a model to the rows as they are."
         )
     if units.windows:
         raise ValueError(
