@@ -286,6 +286,12 @@ def scaled(name: str) -> None:
     intervals(name, method="scaled")
 
 
+def deviations(name: str) -> None:
+    mean, std = fitted(name, "numbers").predict(new_rows(name), return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std > 0).all()
+
+
 def sets(name: str) -> None:
     model = evaluated(fitted(name, "classes"))
     assert model.predict_set(new_rows(name), 0.8).shape == (4, len(model.classes_))
@@ -419,6 +425,7 @@ USES = {
     "AUC": area,
     "intervals": intervals,
     "scaled intervals": scaled,
+    "standard deviations": deviations,
     "sets": sets,
     "case deletion": deletion,
     "permutation test": permutation,
@@ -450,6 +457,7 @@ SHOWN = {
     "AUC": "test_scores.py",
     "intervals": "estimators/test_intervals.py",
     "scaled intervals": "estimators/test_intervals.py",
+    "standard deviations": "estimators/test_standard_deviations.py",
     "sets": "estimators/test_nested_choice.py",
     "case deletion": "diagnostics/test_case_deletion.py",
     "permutation test": "diagnostics/test_permutation.py",
@@ -469,7 +477,9 @@ SHOWN = {
 # What has no meaning ---------------------------------------------------------------
 
 OF_CLASSES = dict.fromkeys(["threshold", "probabilities", "AUC", "sets"], "it is for classes")
-OF_NUMBERS = dict.fromkeys(["intervals", "scaled intervals"], "it is for numbers")
+OF_NUMBERS = dict.fromkeys(
+    ["intervals", "scaled intervals", "standard deviations"], "it is for numbers"
+)
 NO_MEANING = {
     **{
         (name, use): f"{why}, and the target is a number"

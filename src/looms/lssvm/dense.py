@@ -43,6 +43,7 @@ class Dense(Projection):
     mu, zeta : regularization and weights.
     fit_intercept : False for kernel ridge regression, η = 0 and b = 0.
     cross : (b, n) kernel values of new rows with those of the fit.
+    self_values : (b,) those of new rows with themselves.
 
     Attributes
     ----------
@@ -67,9 +68,11 @@ class Dense(Projection):
         *,
         fit_intercept: bool = True,
         cross: Callable[[Matrix], Array] | None = None,
+        self_values: Callable[[Matrix], Array] | None = None,
     ) -> None:
         n = len(K)
         self.y, self.mu, self.weight, self.cross = y, mu, zeta, cross
+        self._self_values = self_values
         K[np.diag_indices(n)] += ridge(mu, zeta)
         size = self.size = np.abs(K.diagonal())  # a copy, as K is overwritten
         if not (size.max() < _HUGE and size.min() > 1 / _HUGE):  # LAPACK would stop at nan only
@@ -117,6 +120,20 @@ class Dense(Projection):
     def inverse(self, batch: Batch) -> Inverse:
         least = len(self.y) * np.finfo(np.float64).eps * self._p[batch.rows]
         return inverses(map(self._block, batch.rows), least, batch.rows, self.mu)
+
+    def variances(self, X: Matrix) -> Array:
+        """k(x, x) − ‖S k_x‖² + (1 − η·k_x)² / Ση + n μ, of n² flops for a row.
+
+        P would lose the digits of a small ridge, and it takes the place of S: not after `matrix`.
+        """
+        assert not self._inverted, "P has taken the place of the factor."
+        if self.cross is None or self._self_values is None:
+            return super().variances(X)
+        K = np.asfortranarray(self.cross(X).T)
+        border = (1.0 - self._eta @ K) ** 2 * self.corner
+        K = blas.dtrmm(1.0, self._buffer, K, lower=1, overwrite_b=1)
+        v = self._self_values(X) - np.einsum("ib,ib->b", K, K) + border
+        return np.asarray(np.maximum(v, 0.0) + len(self.y) * self.mu)
 
     def matrix(self) -> Array:
         """P, valid in both triangles; n³/3 flops the first time."""

@@ -246,8 +246,12 @@ class KernelMember(Member):
             K = np.empty((n, n), order="F")
             gram_into(K, self.kernel, GramBlocks(X, frozenset()))
             check_finite_lower(K, self.kernel)
-            cross = cross_of(self.kernel, X)
-            return Dense(K, Y, self.mu, zeta, fit_intercept=fit_intercept, cross=cross)
+            return Dense(
+                *(K, Y, self.mu, zeta),
+                fit_intercept=fit_intercept,
+                cross=cross_of(self.kernel, X),
+                self_values=self_values_of(self.kernel, X),
+            )
 
     def fit(self, left_out: Any, units: Units, y: Array, tie: float | None = None) -> Fit:
         return Fit.of(left_out, units, y, self.kernel, tie)
@@ -369,6 +373,12 @@ def cross_of(kernel: Kernel, X: Matrix) -> Callable[[Matrix], Array]:
     """Function of new rows that gives their kernel values with the rows ``X``, (b, n)."""
     basis = Samples(X, center=center_of(X))
     return lambda new: kernel.values(Pairs(Samples(new, center=basis.center), basis))
+
+
+def self_values_of(kernel: Kernel, X: Matrix) -> Callable[[Matrix], Array]:
+    """Function of new rows that gives k(x, x), (b,), where the model is of the rows ``X``."""
+    center = center_of(X)
+    return lambda new: kernel.self_values(Samples(new, center=center))
 
 
 def kernel_blocks(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -276,6 +276,22 @@ class Streamed(Projection):
         T = triangular_product(self.V, self.landmarks.cross(X))
         return T.T @ self._theta, self._products(T).T * self.zeta
 
+    def variances(self, X: Matrix) -> Array:
+        """n μ (1 + ‖t(x)‖²) plus the part of k(x, x) that the landmarks lack [RW06 sec. 8.3.4]."""
+        T = triangular_product(self.V, self.landmarks.cross(X))
+        of_features = len(self.y) * self.mu * (1.0 + np.einsum("ij,ij->j", T, T))
+        return np.asarray(of_features + _lacking(self.landmarks, self._whitening, X)[1][0])
+
+    def _without_own(self, units: Units) -> tuple[Array, Array]:
+        """As for new rows, landmarks lack a part of k(x, x) of a row that is held out."""
+        e, variance = super()._without_own(units)
+        work = partial(_lacking, self.landmarks, self._whitening)
+        return e, variance + self.blocks.sweep(work)[1][0]
+
+    @cached_property
+    def _whitening(self) -> Array:
+        return self.landmarks.whitening(self.mu)
+
     def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
         """t(x) (Tᵀ ζ y − T_Gᵀ ζ e_G); of a large unit the second is known from the residuals."""
         known, F = self._without(units), np.empty((len(rows), self.y.shape[1]))
@@ -437,6 +453,14 @@ def moments(
 def _rows(landmarks: Landmarks, V: Array, X: Matrix) -> tuple[tuple[()], tuple[Array]]:
     """Rows of T."""
     return (), (triangular_product(V, landmarks.cross(X)).T,)
+
+
+def _lacking(landmarks: Landmarks, R_inverse: Array, X: Matrix) -> tuple[tuple[()], tuple[Array]]:
+    """k(x, x) − k_Zᵀ (K_ZZ + δ)⁻¹ k_Z of the rows of a block."""
+    pairs = landmarks.pairs(X)
+    phi = triangular_product(R_inverse, landmarks.values(pairs))
+    own = landmarks.kernel.self_values(pairs.rows) - np.einsum("ij,ij->j", phi, phi)
+    return (), (np.maximum(own, 0.0),)
 
 
 def _squares(landmarks: Landmarks, V: Array, X: Matrix) -> tuple[tuple[Array], tuple[()]]:

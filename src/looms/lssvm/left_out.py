@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,27 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.units import Batch, Units
 
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
+
+
+class Spread(NamedTuple):
+    """Standard deviations of targets, given the targets of the rows of the fit.
+
+    Attributes
+    ----------
+    residuals : (n, t) y_i − f⁽⁻ᴳ⁾(x_i), each of a row without its unit.
+    held_out : (n, t) standard deviations of these.
+    at : standard deviations of the targets of new rows, (b, t), of weight one.
+    """
+
+    residuals: Array
+    held_out: Array
+    at: Callable[[Matrix], Array]
+
+    def scaled(self) -> Spread:
+        """The same times the root mean square of the residuals in these standard deviations."""
+        z = np.divide(self.residuals, self.held_out, where=self.held_out > 0, out=0 * self.held_out)
+        s = np.sqrt((z**2).mean(axis=0))
+        return Spread(self.residuals, self.held_out * s, lambda X: self.at(X) * s)
 
 
 class LeftOut(ABC):
@@ -83,6 +105,16 @@ class LeftOut(ABC):
             ids, place = np.unique(units.own[rows[some]], return_inverse=True)
             F[some] = self.at(X[some], units.only(ids))[np.arange(len(place)), place]
         return F
+
+    def spread(self, units: Units) -> Spread:
+        """Standard deviations of targets; ``units`` test each row once.
+
+        Raises
+        ------
+        NotImplementedError
+            If the model is not that of a Gaussian process.
+        """
+        raise NotImplementedError("This model has no standard deviations.")
 
     def leverage(self) -> Array:
         """∂f(x_i) / ∂y_i, (n,); NaN for a model that is not linear in the targets."""
@@ -167,6 +199,17 @@ class Sum(LeftOut):
 
     def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
         return self._sum(member.own(X, rows, units) for member in self.members)
+
+    def spread(self, units: Units) -> Spread:
+        """Σ w_k s_k, of one scale: as if the errors of the members were the same but for scale.
+
+        Σ w_k s_k is the standard deviation of a sum with errors of correlation one, and not below
+        it with others; the residuals of the stack scale it.
+        """
+        residuals, held_out, at = zip(*(one.spread(units) for one in self.members), strict=True)
+        return Spread(
+            self._sum(residuals), self._sum(held_out), lambda X: self._sum(each(X) for each in at)
+        ).scaled()
 
     def _sum(self, outputs: Iterable[Array]) -> Array:
         weighted = (w * F for w, F in zip(self.weights, outputs, strict=True))

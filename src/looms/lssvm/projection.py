@@ -21,13 +21,14 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.held_out import HeldOut
 from looms.lssvm._system import LeverageError
 from looms.lssvm.inner import InnerUnits
-from looms.lssvm.left_out import LeftOut
+from looms.lssvm.left_out import LeftOut, Spread
 from looms.units import Batch, Units
 
 #: Inverse of some blocks times columns, (k, s, c) to (k, s, c).
 Inverse = Callable[[Array], Array]
 
 _NUMBERS = 1 << 22  # in the changes of some units
+_ROWS = 4096  # of units of a size, whose blocks of P are inverted at once
 _SMALL = 16  # rows of a unit, up to which NumPy factorizes all units of a size at once
 
 
@@ -118,6 +119,36 @@ class Projection(LeftOut):
         H = blas.dgemm(1.0, self.matrix(), K.T).T
         H += self.share
         return blas.dgemm(1.0, K, model.coefficients) + model.intercept, H
+
+    def variances(self, X: Matrix) -> Array:
+        """v(x) + n μ, (b,): variances of targets of weight one at new rows, given those of the fit.
+
+        v(x) = k(x, x) − [k_x; 1]ᵀ C⁻¹ [k_x; 1] for the bordered matrix C of the system.
+        """
+        raise TypeError("A projection without a kernel has no new rows.")
+
+    def spread(self, units: Units) -> Spread:
+        """s √(v(x) + n μ), and of rows without their unit s √((P_GG)⁻¹)_ii, with s of residuals."""
+        e, variance = self._without_own(units)
+        held_out = np.broadcast_to(np.sqrt(variance)[:, None], e.shape)
+        return Spread(e, held_out, lambda X: np.sqrt(self.variances(X))[:, None]).scaled()
+
+    def _without_own(self, units: Units) -> tuple[Array, Array]:
+        """Residuals of rows without their unit, (n, t), and their variances over s², (n,)."""
+        e, variance = np.empty(self.y.shape), np.empty(len(self.y))
+        alpha = self.alpha
+        for of_size in units.batches:
+            k, s = of_size.rows.shape
+            for first in range(0, k, max(1, _ROWS // s)):
+                batch = of_size.some(slice(first, first + max(1, _ROWS // s)))
+                inverse, G = self._inverse(batch), batch.rows
+                e[G] = inverse(alpha[G])
+                for place in np.array_split(np.arange(s), -(-G.size * s // _NUMBERS)):
+                    columns = np.zeros((*G.shape, len(place)))
+                    columns[:, place, np.arange(len(place))] = 1.0
+                    own = inverse(columns)[:, place, np.arange(len(place))]
+                    variance[G[:, place]] = own
+        return e, variance
 
     def columns(self, batch: Batch, e: Array) -> Array:
         """P_:G e_G for the units of a batch and (k, s, t) numbers e, (k, n, t)."""

@@ -102,6 +102,12 @@ class Thin(Projection):
         T = self._of_new(X)
         return T @ self.coef, T @ (self.zeta[:, None] * self.T).T
 
+    def variances(self, X: Matrix) -> Array:
+        """n μ (1 + ‖t(x)‖²), without a difference."""
+        assert self._of_new is not None
+        T = self._of_new(X)
+        return np.asarray(len(self.y) * self.mu * (1.0 + np.einsum("ij,ij->i", T, T)))
+
     def own(self, X: Matrix, rows: AnyArray, units: Units) -> Array:
         """t(x) (Tᵀ ζ y − T_Gᵀ ζ e_G)."""
         assert self._of_new is not None
