@@ -199,9 +199,10 @@ def numbers(column: Column, marks: Marks = POINT) -> AnyArray:
 
 def _is_numeric(column: Column, marks: Marks, task: Task = "classification") -> bool:
     """True for numbers; labels may be infinite or huge ones, which are text then."""
-    cells_of(column, "the target")
+    name = getattr(column, "name", None) or "the target"
+    cells_of(column, name)
     try:
-        return is_number(column) or read_column(column, "the target", marks).kinds == ("number",)
+        return is_number(column) or read_column(column, name, marks).kinds == ("number",)
     except ValueError:
         if task != "classification":
             raise
