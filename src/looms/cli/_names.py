@@ -45,6 +45,7 @@ OPTIONS = {
 #: Remedies that the command line has in other words, or not at all.
 REMEDIES = {
     "assess": "looms assess",
+    "assess forward": "looms assess --time",
     "cuts": "",
     "drop": " by --drop",
     "drop columns": " (looms fit --drop)",
