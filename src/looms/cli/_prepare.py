@@ -10,7 +10,7 @@ from functools import cached_property
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import issparse
@@ -22,7 +22,7 @@ from looms._typing import AnyArray
 from looms._words import count, listed, row_name
 from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
-from looms.cli._options import Columns, Source
+from looms.cli._options import Source
 from looms.cli._output import catch_messages, note, refused, warning, writing
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
@@ -43,7 +43,7 @@ from looms.tables._target import Features, Target, labels_of, target_of, text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from looms.cli._request import ModelRequest
+    from looms.cli._request import FitRequest
 
 #: Rows in a working block of a dense table, and of a sparse one, which every sweep reads again.
 _SIZE, _SPARSE_SIZE = 512, 2048
@@ -79,18 +79,13 @@ def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> R
 
 
 def understood(
-    path: Path,
-    X: Features,
-    y: Column | None,
-    columns: Columns,
-    request: ModelRequest,
-    decimal: str | None,
+    request: FitRequest, X: Features, y: Column | None, drop: Sequence[str]
 ) -> tuple[Features, Target, Marks]:
     """Rows without the columns to leave out, the target with a note on the task, and the marks."""
-    whole, X = X, drop_columns(path, X, columns.drop, columns.target)
+    whole, X = X, drop_columns(request.file, X, drop, request.target)
     if y is None:
-        raise no_target(path, X)
-    marks = marks_in(whole, y, decimal=decimal)
+        raise no_target(request.file, X)
+    marks = marks_in(whole, y, decimal=request.decimal)
     with refused():
         target = target_of(y, request.task, marks, request.order)
     note(f"{target.task}: {target.reason}")
@@ -208,24 +203,6 @@ class Prepared:
     ranges: dict[str, list[float]] | None = None
     blocks: RowBlocks | None = None
 
-    @property
-    def sparse(self) -> bool:
-        """True for a sparse table."""
-        return bool(issparse(self.X))
-
-    @property
-    def matrix_like(self) -> Any:
-        """Rows of the kind and number of those that the model is fitted to."""
-        if self.blocks is not None:
-            return self.blocks
-        return self.X if self.sparse else np.empty((len(self.rows), 0))
-
-    @property
-    def fit_options(self) -> dict[str, AnyArray]:
-        """Groups and weights as options of ``fit``, if there are any."""
-        given = {"groups": self.groups, "sample_weight": self.weight}
-        return {name: value for name, value in given.items() if value is not None}
-
     @cached_property
     def preprocessor(self) -> TablePreprocessor:
         """A preprocessor that is fitted to the rows."""
@@ -233,40 +210,35 @@ class Prepared:
             return TablePreprocessor(decimal=self.marks).fit(self.X, ranges=self.ranges)
 
 
-def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Prepared:
+def prepare_file(request: FitRequest) -> Prepared:
     """The rows of a file; notes on how it is understood go to stderr."""
-    path = source.file
+    path, drop = request.file, list(request.drop or ())
     used = {
         "--groups": (request.groups, "groups"),
         "--time": (request.time, "orders"),
         "--sample-weight": (request.sample_weight, "weighs"),
     }
-    drop = list(columns.drop or ())
     for option, (name, does) in used.items():
-        if name is not None and name == columns.target:
+        if name is not None and name == request.target:
             raise InputError(f"{path}: {option} {name} is the target; name another column")
         if name in drop:
             note(f"{name!r} only {does} rows; it is not a feature")
             drop.remove(name)
-    columns = replace(columns, drop=drop)
-    table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
-    how = columns, request, source.decimal
-    X, target, marks = understood(path, table.X, table.y, *how)
+    table = read(request, request.target, drop_missing=request.drop_missing_targets)
+    X, target, marks = understood(request, table.X, table.y, drop)
     groups = labels_of_groups(path, X, request.groups)
     weight = weights_of_rows(path, X, request.sample_weight, marks)
     times = times_of_rows(path, X, request.time, marks)
-    named = {request.groups, request.sample_weight, request.time} - {None}
+    named = {name for name, _ in used.values()} - {None}
     X = X.drop(columns=list(named)) if named else X
     rows = np.arange(X.shape[0]) if issparse(X) else X.index.to_numpy()
     if times is not None:
         if not request.groups and len(np.unique(times)) < len(times):
             note(f"--time {request.time}: rows of one time are held out together")
             _, first, number = np.unique(times, return_index=True, return_inverse=True)
-            labels = text(table.X[request.time])[first]
-            groups = labels[number]
+            groups = text(table.X[request.time])[first][number]
         order = np.argsort(times, kind="stable")
-        X = X.iloc[order]
-        rows = rows[order]
+        X, rows = X.iloc[order], rows[order]
         target = replace(target, y=target.y[order])
         groups, weight = take_rows(groups, order), take_rows(weight, order)
     prepared = Prepared(X, target, rows + 1, groups, weight, marks)
@@ -284,35 +256,26 @@ def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
         note(text_of_labels)
 
 
-def memory_of(option: str | None) -> int | None:
-    """Number of bytes that an option such as 2GB means."""
-    if option is None:
-        return None
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?([KMGT]?)B?", option.strip(), re.I)
-    if match is None:
-        raise InputError(f"--memory {option} is not an amount of memory, such as 2GB or 500MB")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
-
-
 def prepare_large(
-    source: Source,
-    columns: Columns,
-    request: ModelRequest,
-    memory: int | None,
-    beside: Path,
-    stack: ExitStack,
+    request: FitRequest, memory: str | None, beside: Path, stack: ExitStack
 ) -> Prepared:
     """Table of a file, with columns prepared according to a sample of the rows.
 
     The matrix is in memory if the sample is the whole table; else it is blocks of rows, for a
     dense table in a file of a folder ``beside`` the model, which the ``stack`` removes. Refuses
-    what takes more memory than allowed.
+    what takes more memory than allowed, such as 2GB.
     """
-    reader, path = open_file(source, columns.target), source.file
+    most = free_memory()
+    if memory is not None:
+        amount = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?([KMGT]?)B?"
+        match = re.fullmatch(amount, memory.strip(), re.IGNORECASE)
+        if match is None:
+            raise InputError(f"--memory {memory} is not an amount of memory, such as 2GB or 500MB")
+        most = int(float(match[1]) * _UNITS[match[2].upper()])
+    reader, path = open_file(request, request.target), request.file
     with catch_messages():
-        first = first_pass(reader, decimal=source.decimal, drop=columns.drop or ())
-    how = columns, request, source.decimal
-    sample, target, marks = understood(path, first.sample.X, first.y, *how)
+        first = first_pass(reader, decimal=request.decimal, drop=request.drop or ())
+    sample, target, marks = understood(request, first.sample.X, first.y, request.drop or ())
     rows = np.arange(1, first.n_rows + 1)
     prepared = Prepared(sample, target, rows, marks=marks, ranges=first.ranges)
     n_sampled, in_memory = len(first.places), issparse(sample)
@@ -324,7 +287,6 @@ def prepare_large(
     n_outputs = 1 if target.task == "regression" else len(np.unique(target.y))
     given = request.n_landmarks or "auto"
     rank = int(given) if given.isdecimal() else LARGEST_RANK
-    most = memory or free_memory()
     needed = bytes_needed(blocks.shape, n_outputs, rank)
     if most is not None and needed > most:
         fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]

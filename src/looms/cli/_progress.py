@@ -13,7 +13,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from looms._words import score_text
 from looms.assessment._split_run import SplitResult
 from looms.cli._errors import echo, is_quiet, visible
+from looms.cli._prepare import tell_columns
 from looms.report.text import CRITERIA
+from looms.tables import TablePreprocessor
+from looms.tables._target import Target
 
 #: Number of rows from which the time of an evaluation grows with its third power.
 CUBIC_FROM = 800
@@ -27,12 +30,15 @@ class Meter:
     """Counter of candidates, splits or refits, for use as a context manager.
 
     It is a callback of scikit-learn for candidates. These are tuned on a table of ``n_rows``, and
-    the time of an evaluation grows with this ``power`` of the rows. It also has the callbacks
-    `split` for an assessment and `refit` for diagnostics.
+    the time of an evaluation grows with this ``power`` of the rows. Of a ``target`` there are notes
+    on its labels and the columns, once, before the search. It also has the callbacks `split` for an
+    assessment and `refit` for diagnostics.
     """
 
-    def __init__(self, title: str, n_rows: int = 0, power: int = 3) -> None:
-        self._title, self._n_rows, self._power = title, n_rows, power
+    def __init__(
+        self, title: str, n_rows: int = 0, power: int = 3, target: Target | None = None
+    ) -> None:
+        self._title, self._n_rows, self._power, self._target = title, n_rows, power, target
         self._at_start, self._began = 0, time.monotonic()
         self._last = self._said = self._began
         self._seconds: list[float] = []
@@ -104,6 +110,12 @@ class Meter:
         if done == total:
             line, after = f"Scores: {total} fits, each without a fold, which it predicts", 0.0
         self.show(done, total, f"fits without a fold{left}", line, after)
+
+    def on_columns(self, estimator: object, preprocessor: TablePreprocessor) -> None:
+        """Notes on the columns, as this preprocessor was fitted to them."""
+        if self._target is not None:
+            tell_columns(preprocessor, self._target)
+            self._target = None
 
     def setup(self, estimator: object, context: Any) -> None:
         """Nothing to prepare, and nothing to tidy up."""

@@ -8,6 +8,7 @@ from inspect import signature
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 
 from looms import (
@@ -17,10 +18,17 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
-from looms._typing import AnyArray
 from looms.cli._errors import InputError
-from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_SEARCH, PARAMETERS
-from looms.cli._options import Bounds, Column
+from looms.cli._options import (
+    OF_CANDIDATES,
+    OF_MODEL,
+    OF_SEARCH,
+    PARAMETERS,
+    Bounds,
+    Column,
+    Source,
+    flag,
+)
 from looms.cli._output import catch_messages, refused, warning
 from looms.cli._prepare import Prepared
 from looms.estimators._one_kernel import FULL_ROWS
@@ -49,7 +57,7 @@ def value_of(option: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """Model to fit; None leaves it to the model.
+    """Target to learn and model to fit; None leaves it to the model.
 
     Parameters
     ----------
@@ -117,6 +125,9 @@ class ModelRequest:
         kernel matrix; default auto: landmarks for more than 5000 rows.
     """
 
+    target: str | None = None
+    drop: list[str] | None = None
+    drop_missing_targets: bool = False
     task: Task = "auto"
     order: Annotated[list[str] | None, "CLASS"] = None
     candidates: Annotated[list[str] | None, "KERNEL"] = None
@@ -189,7 +200,7 @@ class ModelRequest:
             parameter = PARAMETERS.get(name, name)
             if parameter not in signature(kind).parameters:
                 other, this = reversed(tasks) if classes else tasks
-                raise InputError(f"{_option(name)} is for {other}, but this is {this}; see --task")
+                raise InputError(f"{flag(name)} is for {other}, but this is {this}; see --task")
             values[parameter] = value
         if any(getattr(self, name) for name in OF_CANDIDATES):
             values["candidates"] = self._candidates(kind(), classes, rows)
@@ -206,15 +217,19 @@ class ModelRequest:
         tried = tried or of_auto._candidates_for(rows)
         criteria: list[Any] = list(self.criterion) if self.criterion else [None]
         searches = [Search(criterion, prior=self.prior, **options) for criterion in criteria]
-        loss = {} if self.loss is None else {"loss": self.loss}
+        of_all = {"n_landmarks": m} | ({"loss": self.loss} if self.loss else {})
+        candidates: list[Any] = []
+        for one in tried:
+            if isinstance(one, kind):
+                candidates += [clone(one).set_params(search=s, **of_all) for s in searches]
+            else:
+                candidates.append(one)
+        return candidates
 
-        def with_options(one: Any) -> list[Any]:
-            if not isinstance(one, kind):
-                return [one]
-            of_all = {"n_landmarks": m, **loss}
-            return [clone(one).set_params(search=search, **of_all) for search in searches]
-
-        return [candidate for one in tried for candidate in with_options(one)]
+    def takes_matrix(self, n_rows: int) -> bool:
+        """True if a fit to so many rows has their kernel matrix, not landmarks."""
+        few = n_rows <= FULL_ROWS and self.n_landmarks in (None, "auto")
+        return few or self.n_landmarks == "none"
 
     def model_for(self, prepared: Prepared, again: bool = False) -> Any:
         """The unfitted model for a table; refuses what it would refuse for these rows.
@@ -222,12 +237,28 @@ class ModelRequest:
         Splits fit it ``again`` to some of the rows, with the columns and kinds of the whole table.
         """
         classes, y = prepared.target.task == "classification", prepared.target.y
-        model = self.model(classes, prepared.matrix_like)
-        self._check_folds(prepared, classes)
-        if classes:
-            positive = self._check_classes(y)
-            if positive is not None:
-                model.set_params(pos_label=positive)
+        rows: Any = np.empty((len(y), 0))  # of which "auto" takes the number
+        if prepared.blocks is not None or issparse(prepared.X):
+            rows = prepared.X if prepared.blocks is None else prepared.blocks
+        model = self.model(classes, rows)
+        given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap}
+        if self.time:  # whose windows have another name in Python
+            given["--cv"] = self.cv
+        prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
+        with catch_messages(prefix=prefix and f"{prefix}: "):
+            groups = group_numbers(prepared.groups, len(y))
+            fold_numbers(self.folds, y, groups, classes=classes)
+        labels, counts = np.unique(y, return_counts=True)
+        rule = value_of("threshold", self.threshold or "0.5")
+        if self.positive is not None:
+            named = {str(label): label for label in labels.tolist()}
+            model.set_params(pos_label=named.get(self.positive, self.positive))
+        elif rule not in (0.5, "balanced") and len(labels) == 2 and counts[1] > counts[0]:
+            negative, positive = labels
+            warning(
+                f"--threshold {self.threshold} treats {positive} as the positive class, but most "
+                f"rows have it. If {negative} is to be detected, give --positive {negative}"
+            )
         if again:
             before = TablePreprocessor(kinds=prepared.preprocessor.kinds_ or None)
             model.set_params(preprocess=before)
@@ -236,38 +267,7 @@ class ModelRequest:
             model.set_params(preprocess=TablePreprocessor(decimal=(decimal, thousands)))
         return model
 
-    def _check_folds(self, prepared: Prepared, classes: bool) -> None:
-        """Refuse folds that cannot be made, naming the options that ask for them."""
-        y = prepared.target.y
-        given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap}
-        if self.time:  # whose windows have another name in Python
-            given["--cv"] = self.cv
-        prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
-        with catch_messages(prefix=prefix and f"{prefix}: "):
-            groups = group_numbers(prepared.groups, len(y))
-            fold_numbers(self.folds, y, groups, classes=classes)
 
-    def _check_classes(self, y: AnyArray) -> Any:
-        """The positive class, if one was named."""
-        labels, counts = np.unique(y, return_counts=True)
-        if self.positive is not None:
-            named = {str(label): label for label in labels.tolist()}
-            return named.get(self.positive, self.positive)
-        rule = value_of("threshold", self.threshold or "0.5")
-        if rule not in (0.5, "balanced") and len(labels) == 2 and counts[1] > counts[0]:
-            negative, positive = labels
-            warning(
-                f"--threshold {self.threshold} treats {positive} as the positive class, but most "
-                f"rows have it. If {negative} is to be detected, give --positive {negative}"
-            )
-        return None
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def takes_matrix(request: ModelRequest, n_rows: int) -> bool:
-    """True if a fit to so many rows has their kernel matrix, not landmarks."""
-    few = n_rows <= FULL_ROWS and request.n_landmarks in (None, "auto")
-    return few or request.n_landmarks == "none"
+@dataclass(frozen=True)
+class FitRequest(Source, ModelRequest):
+    """A file, and the model to fit to it."""
