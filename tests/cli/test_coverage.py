@@ -28,7 +28,8 @@ def test_sets_of_no_label_are_empty():
 
 def test_options_are_those_of_the_task(pets_model):
     classes = load(pets_model, 2**30)
-    numbers = SavedModel(classes.model, classes.metadata | {"task": "regression"})
+    numbers = SavedModel(classes.model, classes.metadata)
+    numbers.is_classifier = False
     asked = coverage_of(classes, pets_model, 0.8, None, True)
     assert asked == {"confidence_level": 0.8, "class_conditional": True}
     asked = coverage_of(numbers, pets_model, 0.9, "minmax", False)

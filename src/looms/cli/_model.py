@@ -49,11 +49,8 @@ from looms.tables._frames import check_names
 from looms.tables._target import matched_classes, numbers
 from looms.tables._unseen import UnseenValues
 
-#: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
-METADATA = {
-    *("task", "target", "columns", "n_rows", "n_features", "options", "seconds", "date", "file"),
-    *("looms_version", "sklearn_version"),
-}
+#: Metadata of a model of looms fit, besides those that the model itself has.
+METADATA = {"target", "file", "options", "seconds", "date", "sklearn_version"}
 #: Entries in the kernel matrix of a block and the training rows, and the most rows that count.
 _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
 #: How a person finds a row: the one convention of all commands, and what it is without a file.
@@ -64,26 +61,33 @@ REFUSED = "the model cannot take these rows: "
 
 
 class SavedModel:
-    """A fitted model with the metadata of `METADATA`, and ``by_fit``, False for those of Python.
+    """A fitted model with the metadata of `METADATA`.
 
     Attributes
     ----------
+    by_fit : True for models of looms fit, False for those of Python.
     steps : name and transformer of each step that prepares the rows.
     last : what is at their end.
     table : first step, if it reads the columns of a table; None otherwise.
+    columns : their names; empty if they have none.
+    n_rows : number of rows of the fit.
     known : training rows as they were prepared; None if the model does not hold them.
+    options : of the fit.
     decimal : decimal mark of new rows, if it is not that of the fit.
     """
 
     decimal: str | None = None
 
-    def __init__(self, model: Any, metadata: dict[str, Any]) -> None:
-        self.model, self.metadata = model, metadata
+    def __init__(self, model: Any, metadata: dict[str, Any], by_fit: bool = True) -> None:
+        self.model, self.metadata, self.by_fit = model, metadata, by_fit
         self.steps, self.last = parts_of(model)
         first = self.steps[0][1] if self.steps else None
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
+        self.columns = [str(name) for name in getattr(model, "feature_names_in_", ())]
+        self.n_rows: int = self.last.held_out_.n_samples
         self.known: Any = getattr(self.last, "X_fit_", None)
-        self.is_classifier = metadata["task"] == "classification"
+        self.is_classifier: bool = is_classifier(self.last)
+        self.options: dict[str, Any] = metadata["options"]
 
     @cached_property
     def unseen(self) -> UnseenValues | None:
@@ -98,13 +102,13 @@ class SavedModel:
     @property
     def rows(self) -> AnyArray:
         """(n_rows,) numbers of the rows of the fit, which ``rows_are`` explains."""
-        n, of_file = self.metadata["n_rows"], self.metadata.get("rows")
+        n, of_file = self.n_rows, self.metadata.get("rows")
         return np.array(of_file) if of_file and len(of_file) == n else np.arange(1, n + 1)
 
     @property
     def rows_are(self) -> str:
         """What the numbers of the rows are."""
-        return IN_FILE if self.metadata.get("by_fit", True) else IN_TRAINING_DATA
+        return IN_FILE if self.by_fit else IN_TRAINING_DATA
 
     @property
     def marks(self) -> Marks:
@@ -143,24 +147,13 @@ def load(path: Path, max_bytes: int) -> SavedModel:
     if not hasattr(last, "held_out_"):
         ends = f"{path}: the model ends in {type(last).__name__}"
         raise InputError(f"{ends}, which has no held-out predictions of looms")
-    known = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
-    if known and isinstance(metadata["columns"], dict | None):
-        return SavedModel(model, metadata | {"by_fit": True})
+    if metadata.keys() >= METADATA and isinstance(metadata["options"], dict):
+        return SavedModel(model, metadata)
     if last.fitted_.pairwise:
         raise InputError(f"{path}: the model takes kernel values, not rows of features")
-    target = metadata.get("target")
-    of_model = {
-        "task": "classification" if is_classifier(last) else "regression",
-        "target": target if isinstance(target, str) else None,
-        "columns": {str(name): "" for name in getattr(model, "feature_names_in_", ())},
-        "n_rows": last.held_out_.n_samples,
-        "n_features": model.n_features_in_,
-        "options": {},
-        "file": path.name,
-        "by_fit": False,
-        "looms_version": metadata["looms_version"],
-    }
-    return SavedModel(model, of_model)
+    target = metadata["target"] if isinstance(metadata.get("target"), str) else None
+    about: dict[str, Any] = {"target": target, "file": path.name, "options": {}}
+    return SavedModel(model, metadata | about, by_fit=False)
 
 
 def rows_for(
@@ -169,7 +162,7 @@ def rows_for(
     """The rows of a file with the target; a note lists the columns that the model ignores."""
     table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
     saved.decimal = source.decimal
-    if table.y is None and not saved.metadata["by_fit"]:
+    if table.y is None and not saved.by_fit:
         raise InputError(
             "the model does not know the column of its target: fit it to a pandas Series, which "
             f"has a name, or use looms predict for {path}"
@@ -184,7 +177,7 @@ def blocks_for(saved: SavedModel, source: Source, kept: Sequence[str]) -> Iterat
     """Rows of a file without the target, a block at a time."""
     reader, number = open_file(source, None, kept), 0
     saved.decimal = source.decimal
-    size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
+    size = min(reader.usual_size, _ENTRIES // min(saved.n_rows, _MOST_COLUMNS))
     for number, table in enumerate(reader.tables(size), 1):
         if number == 1:
             note_ignored(saved, table, kept)
@@ -199,7 +192,7 @@ def fitting(saved: SavedModel, X: Any) -> Any:
 
     Sparse rows get the columns of the fit, with a warning if they have values in others.
     """
-    columns, n = list(saved.metadata["columns"] or ()), saved.metadata["n_features"]
+    columns, n = saved.columns, saved.model.n_features_in_
     if sparse.issparse(X):  # which ends at the last column that it uses
         shape = X.shape[0], max(X.shape[1], n)
         if (X.indices >= n).any():
@@ -231,11 +224,10 @@ def _typed(saved: SavedModel, X: Any) -> Any:
 
 def note_ignored(saved: SavedModel, table: Table, kept: Sequence[str]) -> None:
     """Note columns that the model does not know, except kept ones and those of its fit."""
-    metadata, options = saved.metadata, saved.metadata["options"]
-    if not metadata["columns"]:  # without names all are taken
+    if not saved.columns:  # without names all are taken
         return
-    known = {*metadata["columns"], *kept, metadata["target"]}
-    known |= {options.get(name) for name in ("groups", "time", "sample_weight")}
+    known = {*saved.columns, *kept, saved.metadata["target"]}
+    known |= {saved.options.get(name) for name in ("groups", "time", "sample_weight")}
     ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]
     if ignored:
         note(
@@ -280,7 +272,7 @@ def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Sco
     """
     n = table.X.shape[0]
     weight, groups = np.ones(n), None
-    given = {name: saved.metadata["options"].get(name) for name in ("sample_weight", "groups")}
+    given = {name: saved.options.get(name) for name in ("sample_weight", "groups")}
     has = {name: one in getattr(table.X, "columns", ()) for name, one in given.items()}
     if has["sample_weight"]:
         weights = weights_of_rows(file, table.X, given["sample_weight"], saved.marks)
@@ -332,7 +324,7 @@ def facts_of(
         about["groups"] = prepared.groups
     title, index = f"{target}, {file}" if target else file, saved.rows
     names = pandas.Series(index, pandas.Index(index, name=saved.rows_are))
-    if saved.metadata.get("by_fit", True):
+    if saved.by_fit:
         about["command"] = command_of(saved.metadata)
     about |= {"assessment": assessment, "title": title}
     return Facts(saved.model, names, **about)
@@ -350,7 +342,7 @@ def choice_of(saved: SavedModel, facts: Facts) -> str:
             return f"{text}: the columns were prepared and the model was tuned anew"
         more = "" if model.nested.whole else f"; by {REMEDIES['evaluate']} the whole selection is"
         return f"{text}; the preparation of the columns was not repeated{more}"
-    in_time = saved.metadata["options"].get("time")
+    in_time = saved.options.get("time")
     remedy = "looms assess --time gives" if in_time else model.unbiased_by
     text = f"{model.method} tuned this model, so its scores are optimistic"
     return f"{text}; {remedy} unbiased ones" if remedy else text
@@ -389,6 +381,6 @@ def options_text(options: Mapping[str, Any]) -> str:
 def show_choice(saved: SavedModel, facts: Facts) -> None:
     """Print what was tried, the hyper-parameters of the best one, and its held-out scores."""
     width = console().width
-    rule = saved.metadata["options"].get("threshold")
+    rule = saved.options.get("threshold")
     parts = facts.model, facts.loo["confusion"], facts.importance
     print_blocks(*overview(*parts, wide=width >= WIDE, width=width, rule=rule))

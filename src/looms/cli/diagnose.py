@@ -253,7 +253,7 @@ def subject_of_file(
     saved: SavedModel, source: Source, groups: str | None, drop_missing: bool
 ) -> Subject:
     """The model of a file, to be refitted to the rows of another, which have classes."""
-    file, of_fit = source.file, saved.metadata["options"].get("groups")
+    file, of_fit = source.file, saved.options.get("groups")
     table = rows_for(saved, source, [groups] if groups else [], drop_missing)
     y: Any = np.array(matched_classes(table.y, saved.classes))
     if not np.isin(y, saved.classes).all():
@@ -269,7 +269,7 @@ def subject_of_file(
         X = fitting(saved, table.X)
     name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
     labels = labels_of_groups(file, table.X, name)
-    if name is not None and saved.table is not None and name not in saved.metadata["columns"]:
+    if name is not None and saved.table is not None and name not in saved.columns:
         X = X.drop(columns=name)
     elif name is None and saved.last.units_.grouped:
         note("rows that the fit held out together are left out one at a time here; see --groups")

@@ -280,13 +280,11 @@ def train(
         "columns": None if issparse(X) else {str(n): kinds.get(str(n), "not used") for n in X},
         "n_rows": rows.shape[0],
         "rows": None if np.all(np.diff(numbers) == 1) and numbers[0] == 1 else numbers.tolist(),
-        "n_features": X.shape[1],
         "target": options.pop("target"),
         "file": options.pop("file").name,
         "options": options,
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "looms_version": looms.__version__,
         "sklearn_version": sklearn_version,
     }
     saved = SavedModel(model, metadata)

@@ -125,7 +125,7 @@ def predict(
     moved = at_shares(saved, model, prevalence) if prevalence else None
     if confidence_level is not None and prevalence and not class_conditional:
         note("--confidence-level holds for the shares of the fit; with --class-conditional for any")
-    if confidence_level is not None and saved.metadata["options"].get("time"):
+    if confidence_level is not None and saved.options.get("time"):
         note("--confidence-level comes from single held-out rows; later ones may be covered less")
     pandas, prepared = require("pandas", "Writing predictions"), saved.own()
     style = {"index": False, "float_format": f"%.{digits}g"}
@@ -223,12 +223,13 @@ def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes
         show_json(facts.summary)
         return
     fit, echo = saved.metadata, console().print
-    task = fit["task"].capitalize() + (f" of {fit['target']!r}" if fit["target"] else "")
-    size = f"{count(fit['n_rows'], 'row')}, {count(fit['n_features'], 'feature')}"
+    task = "Classification" if saved.is_classifier else "Regression"
+    task += f" of {fit['target']!r}" if fit["target"] else ""
+    size = f"{count(saved.n_rows, 'row')}, {count(saved.model.n_features_in_, 'feature')}"
     by_looms = f"by looms {fit['looms_version']}"
-    if fit["by_fit"]:
+    if saved.by_fit:
         echo(f"{task}, {fit['file']}: {size}")
-        echo(f"Options: {options_text(fit['options']) or 'all at their defaults'}")
+        echo(f"Options: {options_text(saved.options) or 'all at their defaults'}")
         seconds, sklearn = f"{fit['seconds']:.1f} s", fit["sklearn_version"]
         echo(f"Fitted {fit['date']} in {seconds} {by_looms}, scikit-learn {sklearn}")
     else:
@@ -318,13 +319,13 @@ def coverage_of(
     The models that the file does not hold are made. Nothing is tuned: they are the closed forms of
     the model that there is.
     """
-    what, how = "intervals", dict[str, Any](method=method or "plus")
-    wrong, name, other = bool(class_conditional), "--class-conditional", "classification"
+    what, task, name, other = "intervals", "regression", "--class-conditional", "classification"
+    how, wrong = dict[str, Any](method=method or "plus"), class_conditional
     if saved.is_classifier:
-        what, how = "sets", {"class_conditional": class_conditional}
-        wrong, name, other = bool(method), "--method", "regression"
+        what, task, name, other = "sets", other, "--method", task
+        how, wrong = {"class_conditional": class_conditional}, method is not None
     if wrong:
-        raise InputError(f"{name} is for {other}, but {path} is for {saved.metadata['task']}")
+        raise InputError(f"{name} is for {other}, but {path} is for {task}")
     if confidence_level is None:
         return {"confidence_level": None}
     model, remedy = saved.last, REMEDIES["evaluate"]
