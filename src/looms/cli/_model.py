@@ -24,7 +24,7 @@ from looms._words import count, listed
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
 from looms.cli._options import LISTS, REMEDIES, Source, flag
-from looms.cli._output import WIDE, catch_messages, console, note, print_blocks, refused, warning
+from looms.cli._output import WIDE, console, note, print_blocks, refused, warning
 from looms.cli._prepare import (
     Prepared,
     labels_of_groups,
@@ -136,8 +136,7 @@ def load(path: Path, max_bytes: int) -> SavedModel:
     Of other metadata than those of a fit only ``target`` counts, the name of the column to
     predict. Refuses models that do not end in a fitted model of looms.
     """
-    with catch_messages():
-        saved = load_model(path, max_bytes=max_bytes)
+    saved = load_model(path, max_bytes=max_bytes)
     model, metadata = saved.model, saved.metadata
     last = parts_of(model).last
     try:
@@ -289,16 +288,15 @@ def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Sco
             f"{prefix}no {column}groups as in the fit, so each row counts as one draw: standard "
             "errors are too small if some belong together"
         )
-    with catch_messages():
-        matrix, _ = rows_of(saved, table.X)
-        fitted = saved.last.fitted_
-        if saved.is_classifier:
-            values: AnyArray = np.array(matched_classes(table.y, saved.classes), dtype=object)
-        else:
-            values = numbers(table.y, saved.marks)
-        outputs = fitted.outputs(matrix)
-        with refused(f"{file}: "):
-            scores, baselines = fitted.scores_of_new(values, outputs, weight, groups)
+    matrix, _ = rows_of(saved, table.X)
+    fitted = saved.last.fitted_
+    if saved.is_classifier:
+        values: AnyArray = np.array(matched_classes(table.y, saved.classes), dtype=object)
+    else:
+        values = numbers(table.y, saved.marks)
+    outputs = fitted.outputs(matrix)
+    with refused(f"{file}: "):
+        scores, baselines = fitted.scores_of_new(values, outputs, weight, groups)
     saved.tell_remarks(prefix)
     known, n_known = saved.known, 0
     if known is not None:  # as for a table in blocks

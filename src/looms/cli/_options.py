@@ -16,6 +16,7 @@ from typer.models import ParameterInfo
 from looms._advice import UNSET, Advice, advice_in, short
 from looms._words import rows_of_files
 from looms.cli._errors import InputError, quietly, reported
+from looms.cli._output import catch_messages
 from looms.datasets._read import Format
 
 
@@ -34,10 +35,11 @@ PARAMETERS = {
     "seed": "random_state",
 }
 #: Options of the models of tables; those of one kind of target are of one of the two.
-OF_MODEL = (
+OF_TABLES = (
     *("candidates", "combine", "threshold", "calibration", "class_weight", "positive"),
-    *("target_transform", "cv", "jobs", "seed"),
+    "target_transform",
 )
+OF_MODEL = (*OF_TABLES, "cv", "jobs", "seed")
 #: Options of every candidate with a kernel, of its search and its landmarks.
 OF_SEARCH = {"max_iter": "max_iter", "search": "method"}
 OF_CANDIDATES = ("loss", "criterion", *OF_SEARCH, "prior", "n_landmarks")
@@ -48,10 +50,7 @@ PANELS = {
         *("sample_weight", "task", "order", "data", "format", "sep", "decimal", "encoding"),
         *("sheet", "max_bytes"),
     ),
-    "Model": (
-        *("candidates", "combine", "threshold", "calibration", "class_weight", "positive"),
-        *("target_transform", "prevalence"),
-    ),
+    "Model": (*OF_TABLES, "prevalence"),
     "Validation": (
         *("cv", "no_evaluate", "test", "metric", "certify", "splits", "test_size", "method"),
         *("confidence_level", "class_conditional", "bootstrap", "resampling", "alpha", "store"),
@@ -125,7 +124,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     parameters = [*_options(function, texts), _option("quiet", bool, False, {})]
 
     def run(**values: Any) -> None:
-        with reported(), advice_in(in_options), rows_of_files(), quietly(values.pop("quiet")):
+        quiet = values.pop("quiet")
+        with reported(), advice_in(in_options), rows_of_files(), quietly(quiet), catch_messages():
             if values.get("jobs") == 0:
                 raise InputError("--jobs 0 would run nothing; use 1, or -1 for one per core")
             for name in LISTS & values.keys():

@@ -59,7 +59,7 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
 
 
 @contextmanager
-def catch_messages(prefix: str = "") -> Iterator[None]:
+def catch_messages() -> Iterator[None]:
     """Turns warnings into notes, each once, and ValueError into input errors."""
     told: set[str] = set()
 
@@ -68,7 +68,7 @@ def catch_messages(prefix: str = "") -> Iterator[None]:
             note(str(message))
         told.add(str(message))
 
-    with warnings.catch_warnings(), refused(prefix):
+    with warnings.catch_warnings(), refused():
         warnings.simplefilter("always")
         warnings.showwarning = tell
         yield

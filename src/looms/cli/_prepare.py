@@ -23,7 +23,7 @@ from looms._words import count, listed, row_name
 from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
 from looms.cli._options import Source
-from looms.cli._output import catch_messages, note, refused, warning, writing
+from looms.cli._output import note, refused, warning, writing
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
@@ -58,8 +58,7 @@ def read(
     ``drop_missing`` leaves out rows without a target.
     """
     options = source.options() | {"drop_missing_targets": drop_missing}
-    with catch_messages():
-        table = read_table(source.file, target, keep=keep, **options)
+    table = read_table(source.file, target, keep=keep, **options)
     tell(source, table.notes)
     return table
 
@@ -72,8 +71,7 @@ def tell(source: Source, remarks: Iterable[str]) -> None:
 
 def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> RowReader:
     """Reader of a file in blocks, according to the options, with notes on what was detected."""
-    with catch_messages():
-        reader = open_table(source.file, target, keep=keep, **source.options())
+    reader = open_table(source.file, target, keep=keep, **source.options())
     tell(source, reader.notes)
     return reader
 
@@ -86,8 +84,7 @@ def understood(
     if y is None:
         raise no_target(request.file, X)
     marks = marks_in(whole, y, decimal=request.decimal)
-    with refused():
-        target = target_of(y, request.task, marks, request.order)
+    target = target_of(y, request.task, marks, request.order)
     note(f"{target.task}: {target.reason}")
     return X, target, marks
 
@@ -132,8 +129,7 @@ def times_of_rows(
         return None
     if column.dtype.kind in "iuM" and column.nunique() > 1:  # as exact as they are
         return np.asarray(column)
-    with catch_messages():
-        read = read_column(column, name, marks)
+    read = read_column(column, name, marks)
     kinds, texts = read.kinds, read.values
     if read.sign and read.sign[0] in ("rounded", "code"):  # as long as they are
         with suppress(ValueError):
@@ -206,8 +202,7 @@ class Prepared:
     @cached_property
     def preprocessor(self) -> TablePreprocessor:
         """A preprocessor that is fitted to the rows."""
-        with catch_messages():
-            return TablePreprocessor(decimal=self.marks).fit(self.X, ranges=self.ranges)
+        return TablePreprocessor(decimal=self.marks).fit(self.X, ranges=self.ranges)
 
 
 def prepare_file(request: FitRequest) -> Prepared:
@@ -273,17 +268,15 @@ def prepare_large(
             raise InputError(f"--memory {memory} is not an amount of memory, such as 2GB or 500MB")
         most = int(float(match[1]) * _UNITS[match[2].upper()])
     reader, path = open_file(request, request.target), request.file
-    with catch_messages():
-        first = first_pass(reader, decimal=request.decimal, drop=request.drop or ())
+    first = first_pass(reader, decimal=request.decimal, drop=request.drop or ())
     sample, target, marks = understood(request, first.sample.X, first.y, request.drop or ())
     rows = np.arange(1, first.n_rows + 1)
     prepared = Prepared(sample, target, rows, marks=marks, ranges=first.ranges)
     n_sampled, in_memory = len(first.places), issparse(sample)
     if n_sampled == first.n_rows:
         return prepared
-    with catch_messages():
-        size = _SPARSE_SIZE if in_memory else None
-        blocks = TableBlocks(reader, prepared.preprocessor, first, size)
+    size = _SPARSE_SIZE if in_memory else None
+    blocks = TableBlocks(reader, prepared.preprocessor, first, size)
     n_outputs = 1 if target.task == "regression" else len(np.unique(target.y))
     given = request.n_landmarks or "auto"
     rank = int(given) if given.isdecimal() else LARGEST_RANK
@@ -303,7 +296,7 @@ def prepare_large(
     note(f"rows in blocks are not saved: for intervals or sets, fit up to {SAMPLE:,} rows")
     prepared.blocks = blocks
     if not in_memory:
-        with writing(beside, "--output"), catch_messages():
+        with writing(beside, "--output"):
             folder = stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=beside))
             prepared.blocks = blocks.stored(Path(folder) / "X.npy", _SIZE)
     return prepared

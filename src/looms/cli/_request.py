@@ -29,7 +29,7 @@ from looms.cli._options import (
     Source,
     flag,
 )
-from looms.cli._output import catch_messages, refused, warning
+from looms.cli._output import refused, warning
 from looms.cli._prepare import Prepared
 from looms.estimators._one_kernel import FULL_ROWS
 from looms.folds import GapKFold, fold_numbers, group_numbers
@@ -245,7 +245,7 @@ class ModelRequest:
         if self.time:  # whose windows have another name in Python
             given["--cv"] = self.cv
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
-        with catch_messages(prefix=prefix and f"{prefix}: "):
+        with refused(prefix and f"{prefix}: "):
             groups = group_numbers(prepared.groups, len(y))
             fold_numbers(self.folds, y, groups, classes=classes)
         labels, counts = np.unique(y, return_counts=True)

@@ -8,9 +8,9 @@ import looms
 from looms._optional import require
 from looms.cli._options import Column, Source, command
 from looms.cli._output import (
-    catch_messages,
     check_can_write,
     note,
+    refused,
     show_json,
     write_stdout,
     writing,
@@ -62,7 +62,7 @@ def check(
         raise no_target(file, X)
     labels = labels_of_groups(file, X, groups)
     X = X.drop(columns=groups) if groups else X
-    with catch_messages(prefix=f"{file}: "):
+    with refused(f"{file}: "):
         result = looms.check(X, table.y, labels, task=task, decimal=source.decimal)
     result = TableCheck({**result, "target": target})
     if report is not None:

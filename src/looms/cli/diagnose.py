@@ -19,7 +19,6 @@ from looms.cli._errors import InputError
 from looms.cli._model import IN_FILE, SavedModel, fitting, load, rows_for
 from looms.cli._options import Bounds, Column, Reading, Source, command
 from looms.cli._output import (
-    catch_messages,
     check_can_write,
     check_can_write_csv,
     console,
@@ -87,8 +86,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse impossible options, before any work."""
-        with refused():
-            check_share(self.alpha, "alpha")
+        check_share(self.alpha, "alpha")
         least = least_replicates(self.alpha)
         if 0 < self.bootstrap < least:
             raise InputError(
@@ -265,8 +263,7 @@ def subject_of_file(
         if target.task != "classification":
             raise InputError(f"{without} the target has {target.values}")
         y = target.y
-    with catch_messages():
-        X = fitting(saved, table.X)
+    X = fitting(saved, table.X)
     name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
     labels = labels_of_groups(file, table.X, name)
     if name is not None and saved.table is not None and name not in saved.columns:
@@ -281,7 +278,7 @@ def diagnosed(subject: Subject, plan: Plan, prefix: str = "") -> Diagnosis:
     """All statistics of a subject; progress goes to stderr, errors begin with a prefix."""
     data, fit = (subject.model, subject.X, subject.y), None
     options: Any = {"cv": plan.cv, "groups": subject.groups, "n_jobs": plan.jobs}
-    with catch_messages(prefix):
+    with refused(prefix):
         with Meter("Leave-one-out refits") as meter:
             fits = diagnostics.left_out_fits(*data, progress=meter.refit, **options)
         fits = fits.named(subject.rows)

@@ -25,7 +25,6 @@ from looms.cli._model import SavedModel, choice_of, facts_of, plain_scores, scor
 from looms.cli._options import Bounds, Metrics, command
 from looms.cli._output import (
     WIDE,
-    catch_messages,
     check_can_write,
     console,
     note,
@@ -225,8 +224,7 @@ def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> Non
     if report is not None:
         write_report(report, facts)
     print_blocks(*tried(facts.model, console().width >= WIDE))
-    with catch_messages():
-        of_new = fitted.model.scores(X_test, y_test)
+    of_new = fitted.model.scores(X_test, y_test)
     scores = facts.model.scores
     rows = f"{scores.kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
     new = {name: (value, error) for name, value, error, _ in of_new.itertuples()}
@@ -254,7 +252,7 @@ def train(
         model.set_params(preprocess=None)
     target = None if again else prepared.target
     meter = Meter("", rows.shape[0], 3 if blocks is None else 1, target)
-    with catch_messages(), refused(faults=(MemoryError,)), meter:
+    with warnings.catch_warnings(), refused(faults=(MemoryError,)), meter:
         for category in IN_CAUTIONS:
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9

@@ -30,7 +30,6 @@ from looms.cli._model import (
 )
 from looms.cli._options import REMEDIES, Bounds, Bytes, Source, command
 from looms.cli._output import (
-    catch_messages,
     check_can_write,
     check_can_write_csv,
     console,
@@ -39,6 +38,7 @@ from looms.cli._output import (
     note_formulas,
     output_in_parts,
     print_blocks,
+    refused,
     show_json,
     write_output,
 )
@@ -131,7 +131,7 @@ def predict(
     style = {"index": False, "float_format": f"%.{digits}g"}
     n_rows = n_empty = n_changed = 0
     ids: list[str | None] = []
-    with catch_messages(), output_in_parts(output) as write:
+    with output_in_parts(output) as write:
         for table in blocks_for(saved, source, [*([] if id is None else [id]), *(keep or [])]):
             first, n_rows = n_rows, n_rows + table.X.shape[0]
             numbers = {"row": range(first + 1, n_rows + 1)} if id is None else {}
@@ -283,7 +283,7 @@ def export(
             "into the target; fit it with --target-transform none, or use looms predict"
         )
     to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
-    with catch_messages(prefix=f"{model}: "):
+    with refused(f"{model}: "):
         fitted = saved.own()
         register_converters()
         options = {"zipmap": False} if saved.is_classifier else {}
@@ -340,10 +340,9 @@ def coverage_of(
         mends = f"; {remedy} mends that" if model_of(saved.model).can_evaluate else ""
         tuned = "the model was tuned on the rows that they come from"
         note(f"{what} cover a little less than the level, because {tuned}{mends}")
-    with catch_messages():
-        model.evaluate(nested=nested)
-        if nested and method == "scaled":
-            model.evaluate(nested=False)
+    model.evaluate(nested=nested)
+    if nested and method == "scaled":
+        model.evaluate(nested=False)
     return {"confidence_level": confidence_level, **how}
 
 
@@ -359,5 +358,4 @@ def at_shares(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> Any:
             shares[labels.get(name, name)] = float(share if equals else "")
         except ValueError:
             raise InputError(f"--prevalence {option} is not CLASS=SHARE, as ill=0.01 is") from None
-    with catch_messages():
-        return at_prevalence(saved.own(), shares)
+    return at_prevalence(saved.own(), shares)
