@@ -269,21 +269,19 @@ def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Sco
     Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
     one group of the fit's column of groups count as one draw in the standard errors.
     """
-    n = table.X.shape[0]
+    n, columns = table.X.shape[0], getattr(table.X, "columns", ())
+    weighs, joins = (saved.options.get(name) for name in ("sample_weight", "groups"))
     weight, groups = np.ones(n), None
-    given = {name: saved.options.get(name) for name in ("sample_weight", "groups")}
-    has = {name: one in getattr(table.X, "columns", ()) for name, one in given.items()}
-    if has["sample_weight"]:
-        weights = weights_of_rows(file, table.X, given["sample_weight"], saved.marks)
-        with refused(f"{file}: --sample-weight {given['sample_weight']}: "):
+    if weighs in columns:
+        with refused(f"{file}: --sample-weight {weighs}: "):
+            weights = weights_of_rows(file, table.X, weighs, saved.marks)
             weight = checked_sample_weight(weights, n)
-    elif given["sample_weight"] is not None:
-        missing = f"no column {given['sample_weight']!r} of weights as in the fit"
-        note(f"{prefix}{missing}, so all rows count the same")
-    if has["groups"]:
-        groups = label_numbers(labels_of_groups(file, table.X, given["groups"]), n, "groups")
+    elif weighs is not None:
+        note(f"{prefix}no column {weighs!r} of weights as in the fit, so all rows count the same")
+    if joins in columns:
+        groups = label_numbers(labels_of_groups(file, table.X, joins), n, "groups")
     elif saved.last.fitted_.units_of_fit.grouped:
-        column = f"column {given['groups']!r} of " if given["groups"] else ""
+        column = f"column {joins!r} of " if joins else ""
         note(
             f"{prefix}no {column}groups as in the fit, so each row counts as one draw: standard "
             "errors are too small if some belong together"

@@ -17,7 +17,6 @@ from looms.cli._output import (
 )
 from looms.cli._prepare import drop_columns, labels_of_groups, no_target, read
 from looms.cli.fit import PAGE
-from looms.report import TableCheck
 from looms.tables._target import Task
 
 
@@ -64,7 +63,6 @@ def check(
     X = X.drop(columns=groups) if groups else X
     with refused(f"{file}: "):
         result = looms.check(X, table.y, labels, task=task, decimal=source.decimal)
-    result = TableCheck({**result, "target": target})
     if report is not None:
         with writing(report, "--report"):
             result.report(report)

@@ -292,16 +292,13 @@ def train(
 
 def certified(saved: SavedModel, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
-    model = saved.last
-    if not any(member.closed for member in model.members_):
-        if always:
-            warning("no certificate: no model of the stack has a closed form")
-        return None
-    if not always and model.fitted_.cost_of_refit > _CHEAP**3:
-        return None
-    certificate: Certificate | None = None
-    with suppress(*[] if always else [MemoryError]):
-        certificate = model.certify()
+    model, certificate = saved.last, None
+    closed = any(member.closed for member in model.members_)
+    if always and not closed:
+        warning("no certificate: no model of the stack has a closed form")
+    elif closed and (always or model.fitted_.cost_of_refit <= _CHEAP**3):
+        with suppress(*[] if always else [MemoryError]):
+            certificate = model.certify()
     return certificate
 
 
