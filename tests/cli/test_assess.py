@@ -13,7 +13,6 @@ from looms import TabularClassifier, compare
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.cli import _progress
-from looms.cli._prepare import prepare_file
 from looms.cli._progress import Meter
 from looms.cli._request import FitRequest
 from looms.cli.assess import SeveralRequests, SplitRequest, show_result
@@ -26,7 +25,7 @@ def test_options_are_those_of_python(pets):
     request = FitRequest("kind", file=pets, **options)
     frame = pd.read_csv(pets).fillna({"weight": 4}).astype({"indoors": int})
     frame.to_csv(pets, index=False)
-    prepared = prepare_file(request)
+    prepared = request.prepare()
     given = SplitRequest(7, 0.25, "kfold", ["f1"], "kept").options(request, prepared)
     assert given.pop("groups") is prepared.groups
     assert given.pop("sample_weight") is prepared.weight

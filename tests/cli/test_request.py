@@ -19,8 +19,7 @@ from looms._advice import advice_in
 from looms.cli._errors import InputError
 from looms.cli._model import command_of
 from looms.cli._options import OF_MODEL, PANEL_OF, PARAMETERS, in_options
-from looms.cli._prepare import Prepared, prepare_file
-from looms.cli._request import FitRequest, ModelRequest
+from looms.cli._request import FitRequest, ModelRequest, Prepared
 from looms.folds import GapKFold
 from looms.tables._target import Target
 
@@ -183,7 +182,7 @@ def test_the_model_of_a_table_reads_it_as_the_command_did(tmp_path):
     rows = "".join(f'"{k},12{k % 7}";{"uv"[k % 2]}\n' for k in range(20))
     (tmp_path / "t.csv").write_text(f"a;y\n{rows}")
     request = FitRequest("y", file=tmp_path / "t.csv", decimal=",", positive="u")
-    prepared = prepare_file(request)
+    prepared = request.prepare()
     model = request.model_for(prepared)
     assert (model.preprocess.decimal[0], model.pos_label) == (",", "u")
     again = request.model_for(prepared, again=True)

@@ -23,17 +23,10 @@ from looms._typing import AnyArray
 from looms._words import count, listed
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
-from looms.cli._options import LISTS, REMEDIES, Source, flag
+from looms.cli._options import LISTS, REMEDIES, flag
 from looms.cli._output import WIDE, console, note, print_blocks, refused, warning
-from looms.cli._prepare import (
-    Prepared,
-    labels_of_groups,
-    open_file,
-    read,
-    tell,
-    weights_of_rows,
-)
-from looms.cli._request import FitRequest
+from looms.cli._request import FitRequest, Prepared
+from looms.cli._source import Source
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
@@ -71,6 +64,7 @@ class SavedModel:
     table : first step, if it reads the columns of a table; None otherwise.
     columns : their names; empty if they have none.
     n_rows : number of rows of the fit.
+    rows_are : what the numbers of the rows are.
     known : training rows as they were prepared; None if the model does not hold them.
     options : of the fit.
     decimal : decimal mark of new rows, if it is not that of the fit.
@@ -84,7 +78,8 @@ class SavedModel:
         first = self.steps[0][1] if self.steps else None
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
         self.columns = [str(name) for name in getattr(model, "feature_names_in_", ())]
-        self.n_rows: int = self.last.held_out_.n_samples
+        self.n_rows = len(self.last.fitted_.rows.weight)
+        self.rows_are = IN_FILE if by_fit else IN_TRAINING_DATA
         self.known: Any = getattr(self.last, "X_fit_", None)
         self.is_classifier: bool = is_classifier(self.last)
         self.options: dict[str, Any] = metadata["options"]
@@ -104,11 +99,6 @@ class SavedModel:
         """(n_rows,) numbers of the rows of the fit, which ``rows_are`` explains."""
         n, of_file = self.n_rows, self.metadata.get("rows")
         return np.array(of_file) if of_file and len(of_file) == n else np.arange(1, n + 1)
-
-    @property
-    def rows_are(self) -> str:
-        """What the numbers of the rows are."""
-        return IN_FILE if self.by_fit else IN_TRAINING_DATA
 
     @property
     def marks(self) -> Marks:
@@ -159,7 +149,7 @@ def rows_for(
     saved: SavedModel, source: Source, kept: Sequence[str] = (), drop_missing: bool = False
 ) -> Table:
     """The rows of a file with the target; a note lists the columns that the model ignores."""
-    table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
+    table, path = source.read(saved.metadata["target"], kept, drop_missing), source.file
     saved.decimal = source.decimal
     if table.y is None and not saved.by_fit:
         raise InputError(
@@ -174,13 +164,13 @@ def rows_for(
 
 def blocks_for(saved: SavedModel, source: Source, kept: Sequence[str]) -> Iterator[Table]:
     """Rows of a file without the target, a block at a time."""
-    reader, number = open_file(source, None, kept), 0
+    reader, number = source.open(None, kept), 0
     saved.decimal = source.decimal
     size = min(reader.usual_size, _ENTRIES // min(saved.n_rows, _MOST_COLUMNS))
     for number, table in enumerate(reader.tables(size), 1):
         if number == 1:
             note_ignored(saved, table, kept)
-        tell(source, table.notes)
+        source.tell(table.notes)
         yield table
     if not number:
         raise no_rows(source.file)
@@ -263,7 +253,7 @@ class Scored(NamedTuple):
     baselines: dict[str, float]
 
 
-def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Scored:
+def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") -> Scored:
     """Scores of the rows of a file with a target; notes on the rows.
 
     Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
@@ -273,13 +263,13 @@ def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Sco
     weighs, joins = (saved.options.get(name) for name in ("sample_weight", "groups"))
     weight, groups = np.ones(n), None
     if weighs in columns:
-        with refused(f"{file}: --sample-weight {weighs}: "):
-            weights = weights_of_rows(file, table.X, weighs, saved.marks)
+        with refused(f"{source.file}: --sample-weight {weighs}: "):
+            weights = source.weights_in(table.X, weighs, saved.marks)
             weight = checked_sample_weight(weights, n)
     elif weighs is not None:
         note(f"{prefix}no column {weighs!r} of weights as in the fit, so all rows count the same")
     if joins in columns:
-        groups = label_numbers(labels_of_groups(file, table.X, joins), n, "groups")
+        groups = label_numbers(source.labels_in(table.X, joins), n, "groups")
     elif saved.last.fitted_.units_of_fit.grouped:
         column = f"column {joins!r} of " if joins else ""
         note(
@@ -293,7 +283,7 @@ def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Sco
     else:
         values = numbers(table.y, saved.marks)
     outputs = fitted.outputs(matrix)
-    with refused(f"{file}: "):
+    with refused(f"{source.file}: "):
         scores, baselines = fitted.scores_of_new(values, outputs, weight, groups)
     saved.tell_remarks(prefix)
     known, n_known = saved.known, 0

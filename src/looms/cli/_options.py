@@ -6,9 +6,8 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_origin, get_type_hints
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_origin, get_type_hints
 
 import typer
 from typer.models import ParameterInfo
@@ -17,7 +16,6 @@ from looms._advice import UNSET, Advice, advice_in, short
 from looms._words import rows_of_files
 from looms.cli._errors import InputError, quietly, reported
 from looms.cli._output import catch_messages
-from looms.datasets._read import Format
 
 
 class Bounds(NamedTuple):
@@ -224,52 +222,3 @@ def in_options(advice: Advice) -> str:
 Column: TypeAlias = Annotated[str | None, "COLUMN"]
 Metrics: TypeAlias = Annotated[list[str] | None, "SCORER"]
 Bytes: TypeAlias = Annotated[int, Bounds(1), "BYTES"]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Options for reading a file; None means that the file tells.
-
-    Parameters
-    ----------
-    format
-        Format of the file, if its suffix does not tell.
-    sep
-        Character between cells of CSV files, or "tab"; detected by default.
-    decimal
-        Decimal mark of numbers in text; by default the fit decides it.
-    encoding
-        Encoding of CSV files, such as cp1252; detected by default.
-    sheet
-        Sheet of a spreadsheet: its name, or its number from 1.
-    """
-
-    format: Format | None = None
-    sep: Annotated[str | None, "CHARACTER"] = None
-    decimal: Literal[".", ","] | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    max_bytes: Bytes = 2**30  # as `looms.datasets.read_table` has it
-
-    def options(self) -> dict[str, Any]:
-        """The options by the names of Python."""
-        tab = {"sep": "\t"} if self.sep in ("tab", r"\t") else {}
-        names = [f.name for f in fields(Reading) if f.name != "decimal"]  # which columns have
-        return {name: getattr(self, name) for name in names} | tab
-
-    def of(self, file: Path) -> Source:
-        """Another file, with these options for reading it."""
-        return Source(file=file, **{f.name: getattr(self, f.name) for f in fields(Reading)})
-
-
-@dataclass(frozen=True)
-class Source(Reading):
-    """A file, and options for reading it.
-
-    Parameters
-    ----------
-    file
-        The table to learn from.
-    """
-
-    file: Path = field(kw_only=True)

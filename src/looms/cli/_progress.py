@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from looms._words import score_text
 from looms.assessment._split_run import SplitResult
 from looms.cli._errors import echo, is_quiet, visible
-from looms.cli._prepare import tell_columns
+from looms.cli._request import tell_columns
 from looms.report.text import criterion_name
 from looms.tables import TablePreprocessor
 from looms.tables._target import Target

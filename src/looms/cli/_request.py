@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import signature
+from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,6 +24,12 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
+from looms._checks import take_rows
+from looms._memory import free_memory, gigabytes
+from looms._threads import available_threads
+from looms._typing import AnyArray
+from looms._words import count
+from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
 from looms.cli._options import (
     OF_CANDIDATES,
@@ -26,20 +38,29 @@ from looms.cli._options import (
     PARAMETERS,
     Bounds,
     Column,
-    Source,
     flag,
 )
-from looms.cli._output import refused, warning
-from looms.cli._prepare import Prepared
+from looms.cli._output import note, refused, warning, writing
+from looms.cli._source import Source
+from looms.datasets._large import SAMPLE, TableBlocks, first_pass
+from looms.duplicates import duplicate_groups
 from looms.estimators._one_kernel import FULL_ROWS
-from looms.folds import GapKFold, fold_numbers, group_numbers
+from looms.folds import GapKFold, fold_numbers, group_numbers, joined_groups
+from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
-from looms.tables._cells import POINT
-from looms.tables._target import Task
+from looms.tables._cells import POINT, Marks
+from looms.tables._columns import marks_in
+from looms.tables._frames import Column as Cells
+from looms.tables._preprocessor import matrix_of, remarks_in
+from looms.tables._remarks import CHANGED, sentence
+from looms.tables._target import Features, Target, Task, target_of, text
 
 #: Windows of time that are held out.
 WINDOWS = 10
 _NO_ROWS = np.empty((0, 0))
+#: Rows in a working block of a dense table, and of a sparse one, which every sweep reads again.
+_SIZE, _SPARSE_SIZE = 512, 2048
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def value_of(option: str, value: Any) -> Any:
@@ -53,6 +74,31 @@ def value_of(option: str, value: Any) -> Any:
         return None
     whole = option in ("cv", "n_landmarks") and value.isdecimal()
     return int(value) if whole else value
+
+
+@dataclass
+class Prepared:
+    """Rows to fit, as they were read.
+
+    Rows of one label in ``groups`` are held out together; ``weight`` are their weights. ``rows``
+    are the numbers of the rows in the file, from 1; ``marks`` are those of numbers in text. For a
+    table larger than memory, ``X`` is a
+    sample of the rows, ``ranges`` are those of all, and ``blocks`` are all rows, prepared.
+    """
+
+    X: Features
+    target: Target
+    rows: AnyArray
+    groups: AnyArray | None = None
+    weight: AnyArray | None = None
+    marks: Marks = POINT
+    ranges: dict[str, list[float]] | None = None
+    blocks: RowBlocks | None = None
+
+    @cached_property
+    def preprocessor(self) -> TablePreprocessor:
+        """A preprocessor that is fitted to the rows."""
+        return TablePreprocessor(decimal=self.marks).fit(self.X, ranges=self.ranges)
 
 
 @dataclass(frozen=True)
@@ -271,3 +317,126 @@ class ModelRequest:
 @dataclass(frozen=True)
 class FitRequest(Source, ModelRequest):
     """A file, and the model to fit to it."""
+
+    def prepare(self) -> Prepared:
+        """The rows of a file; notes on how it is understood go to stderr."""
+        path, drop = self.file, list(self.drop or ())
+        used = {
+            "--groups": (self.groups, "groups"),
+            "--time": (self.time, "orders"),
+            "--sample-weight": (self.sample_weight, "weighs"),
+        }
+        for option, (name, does) in used.items():
+            if name is not None and name == self.target:
+                raise InputError(f"{path}: {option} {name} is the target; name another column")
+            if name in drop:
+                note(f"{name!r} only {does} rows; it is not a feature")
+                drop.remove(name)
+        table = self.read(self.target, drop_missing=self.drop_missing_targets)
+        X, target, marks = self._understood(table.X, table.y, drop)
+        groups = self.labels_in(X, self.groups)
+        weight = self.weights_in(X, self.sample_weight, marks)
+        times = self.times_in(X, self.time, marks)
+        named = {name for name, _ in used.values()} - {None}
+        X = X.drop(columns=list(named)) if named else X
+        rows = np.arange(X.shape[0]) if issparse(X) else X.index.to_numpy()
+        if times is not None:
+            if not self.groups and len(np.unique(times)) < len(times):
+                note(f"--time {self.time}: rows of one time are held out together")
+                _, first, number = np.unique(times, return_index=True, return_inverse=True)
+                groups = text(table.X[self.time])[first][number]
+            order = np.argsort(times, kind="stable")
+            X, rows = X.iloc[order], rows[order]
+            target = replace(target, y=target.y[order])
+            groups, weight = take_rows(groups, order), take_rows(weight, order)
+        prepared = Prepared(X, target, rows + 1, groups, weight, marks)
+        if self.duplicates == "group":
+            equal = duplicate_groups(matrix_of(prepared.preprocessor, X))
+            prepared.groups = joined_groups(group_numbers(groups, len(rows)), equal)
+        return prepared
+
+    def prepare_in_blocks(self, memory: str | None, beside: Path, stack: ExitStack) -> Prepared:
+        """Table of a file, with columns prepared according to a sample of the rows.
+
+        The matrix is in memory if the sample is the whole table; else it is blocks of rows, for a
+        dense table in a file of a folder ``beside`` the model, which the ``stack`` removes. Refuses
+        what takes more memory than allowed, such as 2GB.
+        """
+        most = free_memory()
+        if memory is not None:
+            amount = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?([KMGT]?)B?"
+            match = re.fullmatch(amount, memory.strip(), re.IGNORECASE)
+            if match is None:
+                such = "an amount of memory, such as 2GB or 500MB"
+                raise InputError(f"--memory {memory} is not {such}")
+            most = int(float(match[1]) * _UNITS[match[2].upper()])
+        reader, path = self.open(self.target), self.file
+        first = first_pass(reader, decimal=self.decimal, drop=self.drop or ())
+        sample, target, marks = self._understood(first.sample.X, first.y, self.drop or ())
+        rows = np.arange(1, first.n_rows + 1)
+        prepared = Prepared(sample, target, rows, marks=marks, ranges=first.ranges)
+        n_sampled, in_memory = len(first.places), issparse(sample)
+        if n_sampled == first.n_rows:
+            return prepared
+        size = _SPARSE_SIZE if in_memory else None
+        blocks = TableBlocks(reader, prepared.preprocessor, first, size)
+        n_outputs = 1 if target.task == "regression" else len(np.unique(target.y))
+        given = self.n_landmarks or "auto"
+        rank = int(given) if given.isdecimal() else LARGEST_RANK
+        needed = bytes_needed(blocks.shape, n_outputs, rank)
+        if most is not None and needed > most:
+            fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
+            fit = "no number fits: allow more by --memory"
+            if fits:
+                fit = f"--n-landmarks {fits[-1]} fits"
+            raise InputError(
+                f"{path}: {count(first.n_rows, 'row')} and --n-landmarks {given} take about "
+                f"{gigabytes(needed)} of memory, and {gigabytes(most)} may be used; {fit}"
+            )
+        on_disk = f" and, meanwhile, {gigabytes(8 * prod(blocks.shape))} next to the model"
+        note(
+            f"{path.name}: {first.n_rows:,} rows in blocks; columns are prepared by a sample of "
+            f"{n_sampled:,} rows; about {gigabytes(needed)} of memory{'' if in_memory else on_disk}"
+        )
+        note(f"rows in blocks are not saved: for intervals or sets, fit up to {SAMPLE:,} rows")
+        prepared.blocks = blocks
+        if not in_memory:
+            with writing(beside, "--output"):
+                folder = stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=beside))
+                prepared.blocks = blocks.stored(Path(folder) / "X.npy", _SIZE)
+        return prepared
+
+    def _understood(
+        self, X: Features, y: Cells | None, drop: Sequence[str]
+    ) -> tuple[Features, Target, Marks]:
+        """Rows without the columns to leave out; the target, with a note on it; and the marks."""
+        whole, X = X, self.without(X, drop, self.target)
+        if y is None:
+            raise self.no_target(X)
+        marks = marks_in(whole, y, decimal=self.decimal)
+        target = target_of(y, self.task, marks, self.order)
+        note(f"{target.task}: {target.reason}")
+        return X, target, marks
+
+
+def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
+    """Notes on columns and labels that may be other than they look; warnings of what is lost."""
+    for remark in remarks_in(preprocessor):
+        (warning if remark.topic in CHANGED else note)(sentence(remark))
+    for text_of_labels in target.notes:
+        note(text_of_labels)
+
+
+def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:
+    """Approximate memory of a fit: the program, m × m matrices, working blocks, columns of rows,
+    and the quarter of the rows on which a search runs before all of them.
+
+    The counts of matrices and columns are from fits with 2,000,000 rows and with 1000 landmarks.
+    Two classes have one output.
+    """
+    (n_rows, n_features), threads = shape, available_threads()
+    columns = 20 + 10 * (1 if n_outputs == 2 else n_outputs)
+    matrices = (30 + 4 * threads) * (rank + 1) ** 2
+    at_work = 8 * threads * _SIZE * rank
+    subset = n_features * max(n_rows // 4, 20 * rank)
+    return 420 * 10**6 + 8 * (matrices + at_work + subset + columns * n_rows)

@@ -21,9 +21,8 @@ from looms.cli._output import (
     write_or_print,
     write_stdout,
 )
-from looms.cli._prepare import Prepared, prepare_file, tell_columns
 from looms.cli._progress import Meter
-from looms.cli._request import FitRequest
+from looms.cli._request import FitRequest, Prepared, tell_columns
 from looms.cli.fit import check_report, train, write_report
 from looms.report.scores import outer
 from looms.report.text import plain
@@ -116,7 +115,7 @@ def assess(
     if request.time is not None and (how := outer_splits.method) is not None:
         raise InputError(f"--time tests rows after the training rows, which --method {how} mixes")
     check_can_write_csv(output, force, request.file, holds="split,n_train,n_test,")
-    prepared = prepare_file(request)
+    prepared = request.prepare()
     tell_columns(prepared.preprocessor, prepared.target)
     model, y = request.model_for(prepared, again=True), prepared.target.y
     options = outer_splits.options(request, prepared)
@@ -164,7 +163,7 @@ def compare(
     looms compare homes.csv -t price -c rbf,ard --metric neg_mean_absolute_error
     """
     check_can_write_csv(output, force, request.file, holds="first,second,score,")
-    prepared = prepare_file(request)
+    prepared = request.prepare()
     tell_columns(prepared.preprocessor, prepared.target)
     models = {
         name: candidate.model_for(prepared, again=True)

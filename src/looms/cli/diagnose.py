@@ -17,7 +17,7 @@ from looms._typing import AnyArray
 from looms._words import count, score_text
 from looms.cli._errors import InputError
 from looms.cli._model import IN_FILE, SavedModel, fitting, load, rows_for
-from looms.cli._options import Bounds, Column, Reading, Source, command
+from looms.cli._options import Bounds, Column, command
 from looms.cli._output import (
     check_can_write,
     check_can_write_csv,
@@ -29,8 +29,8 @@ from looms.cli._output import (
     write_or_print,
     write_output,
 )
-from looms.cli._prepare import labels_of_groups
 from looms.cli._progress import Meter
+from looms.cli._source import Reading, Source
 from looms.diagnostics._goodness_of_fit import GoodnessOfFit, least_replicates
 from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
@@ -265,7 +265,7 @@ def subject_of_file(
         y = target.y
     X = fitting(saved, table.X)
     name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
-    labels = labels_of_groups(file, table.X, name)
+    labels = source.labels_in(table.X, name)
     if name is not None and saved.table is not None and name not in saved.columns:
         X = X.drop(columns=name)
     elif name is None and saved.last.units_.grouped:

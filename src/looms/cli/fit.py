@@ -35,15 +35,8 @@ from looms.cli._output import (
     warning,
     writing,
 )
-from looms.cli._prepare import (
-    Prepared,
-    no_target,
-    prepare_file,
-    prepare_large,
-    read,
-)
 from looms.cli._progress import Meter
-from looms.cli._request import FitRequest
+from looms.cli._request import FitRequest, Prepared
 from looms.datasets._table import table_name
 from looms.estimators._metrics import judged, named_scorer, scorers_of
 from looms.estimators._model import scores_of
@@ -119,12 +112,12 @@ def fit(
             named_scorer(name)
     whole = is_whole(request, memory)
     with ExitStack() as stack:
-        prepared = prepare_file(request) if whole else None
+        prepared = request.prepare() if whole else None
         check_can_write(output, force, file, holds="model")
         if output.suffix not in (".skops", ""):
             raise InputError(f"{output}: the name of a model file ends in .skops")
         if prepared is None:  # reading may take long
-            prepared = prepare_large(request, memory, output.parent, stack)
+            prepared = request.prepare_in_blocks(memory, output.parent, stack)
         elif certify and request.takes_matrix(len(prepared.rows)):
             with refused(f"{file}: ", (MemoryError,)):
                 check_memory(len(prepared.rows), CERTIFICATE)
@@ -133,16 +126,16 @@ def fit(
             scorers = scorers_of(metric, model, prepared.target.y)
         table = None
         if test is not None:
-            drop_missing = request.drop_missing_targets
-            table = read(request.of(test), request.target, drop_missing=drop_missing)
+            source = request.of(test)
+            table = source.read(request.target, drop_missing=request.drop_missing_targets)
             if table.y is None:
-                raise no_target(test, table.X)
+                raise source.no_target(table.X)
         saved = train(model, prepared, request, not no_evaluate)
         save_model(output, saved.model, saved.metadata)  # before what may fail
         stack.callback(note, f"the model is in {output}")
         more: dict[str, Any] = {}
         if table is not None and test is not None:
-            *_, of_test, baselines = scored(saved, table, test, f"{test.name}: ")
+            *_, of_test, baselines = scored(saved, source, table, f"{test.name}: ")
             n_rows = table.X.shape[0]
             more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
         certificate = certified(saved, certify)

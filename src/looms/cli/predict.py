@@ -28,7 +28,7 @@ from looms.cli._model import (
     scored,
     show_choice,
 )
-from looms.cli._options import REMEDIES, Bounds, Bytes, Source, command
+from looms.cli._options import REMEDIES, Bounds, Bytes, command
 from looms.cli._output import (
     check_can_write,
     check_can_write_csv,
@@ -42,6 +42,7 @@ from looms.cli._output import (
     show_json,
     write_output,
 )
+from looms.cli._source import Source
 from looms.estimators._encoding import decides_one_class
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
@@ -190,7 +191,7 @@ def score(
     check_order("score", model, source.file)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    values, outputs, scores, baselines = scored(saved, table, source.file)
+    values, outputs, scores, baselines = scored(saved, source, table)
     n_rows = table.X.shape[0]
     if json:
         show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))
