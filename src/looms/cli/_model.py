@@ -278,12 +278,12 @@ def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") ->
         )
     matrix, _ = rows_of(saved, table.X)
     fitted = saved.last.fitted_
-    if saved.is_classifier:
-        values: AnyArray = np.array(matched_classes(table.y, saved.classes), dtype=object)
-    else:
-        values = numbers(table.y, saved.marks)
     outputs = fitted.outputs(matrix)
     with refused(f"{source.file}: "):
+        if saved.is_classifier:
+            values: AnyArray = np.array(matched_classes(table.y, saved.classes), dtype=object)
+        else:
+            values = numbers(table.y, saved.marks)
         scores, baselines = fitted.scores_of_new(values, outputs, weight, groups)
     saved.tell_remarks(prefix)
     known, n_known = saved.known, 0

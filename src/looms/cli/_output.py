@@ -60,7 +60,7 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
 
 @contextmanager
 def catch_messages() -> Iterator[None]:
-    """Turns warnings into notes, each once, and ValueError into input errors."""
+    """Turns warnings into notes, each once."""
     told: set[str] = set()
 
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -68,7 +68,7 @@ def catch_messages() -> Iterator[None]:
             note(str(message))
         told.add(str(message))
 
-    with warnings.catch_warnings(), refused():
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = tell
         yield

@@ -14,7 +14,7 @@ from looms._words import score_text
 from looms.assessment._split_run import SplitResult
 from looms.cli._errors import echo, is_quiet, visible
 from looms.cli._request import tell_columns
-from looms.report.text import criterion_name
+from looms.report.text import CRITERIA
 from looms.tables import TablePreprocessor
 from looms.tables._target import Target
 
@@ -127,7 +127,7 @@ class Meter:
         if _is_candidate(context):
             k, self._n_candidates = context.task_id, context.parent.max_subtasks
             kernel, comma, criterion = context.task_name.rpartition(", ")
-            self._name = f"{kernel}{comma}{criterion_name(criterion)}"
+            self._name = f"{kernel}{comma}{CRITERIA.get(criterion, (criterion,))[0]}"
             self._began = self._last = time.monotonic()
             self._n = self._total = self._on_all = 0
             self._landmarks, self._of_all = None, np.inf

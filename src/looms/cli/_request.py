@@ -98,7 +98,8 @@ class Prepared:
     @cached_property
     def preprocessor(self) -> TablePreprocessor:
         """A preprocessor that is fitted to the rows."""
-        return TablePreprocessor(decimal=self.marks).fit(self.X, ranges=self.ranges)
+        with refused():
+            return TablePreprocessor(decimal=self.marks).fit(self.X, ranges=self.ranges)
 
 
 @dataclass(frozen=True)
@@ -232,8 +233,7 @@ class ModelRequest:
     def _values(self, *options: str) -> dict[str, Any]:
         """Values of those of the options that were given, as Python takes them."""
         given = {name: getattr(self, name) for name in options}
-        values = {name: value_of(name, value) for name, value in given.items() if value is not None}
-        return values | ({"cv": self.folds} if "cv" in options and self.folds else {})
+        return {name: value_of(name, value) for name, value in given.items() if value is not None}
 
     def model(self, classes: bool, rows: Any = _NO_ROWS) -> Any:
         """The unfitted model, of classes or of numbers; refuses options of the other.
@@ -248,6 +248,8 @@ class ModelRequest:
                 other, this = reversed(tasks) if classes else tasks
                 raise InputError(f"{flag(name)} is for {other}, but this is {this}; see --task")
             values[parameter] = value
+        if self.folds:
+            values["cv"] = self.folds
         if any(getattr(self, name) for name in OF_CANDIDATES):
             values["candidates"] = self._candidates(kind(), classes, rows)
         return kind(**values)
@@ -266,10 +268,10 @@ class ModelRequest:
         of_all = {"n_landmarks": m} | ({"loss": self.loss} if self.loss else {})
         candidates: list[Any] = []
         for one in tried:
+            made = [one]
             if isinstance(one, kind):
-                candidates += [clone(one).set_params(search=s, **of_all) for s in searches]
-            else:
-                candidates.append(one)
+                made = [clone(one).set_params(search=search, **of_all) for search in searches]
+            candidates += made
         return candidates
 
     def takes_matrix(self, n_rows: int) -> bool:
@@ -414,7 +416,8 @@ class FitRequest(Source, ModelRequest):
         if y is None:
             raise self.no_target(X)
         marks = marks_in(whole, y, decimal=self.decimal)
-        target = target_of(y, self.task, marks, self.order)
+        with refused():
+            target = target_of(y, self.task, marks, self.order)
         note(f"{target.task}: {target.reason}")
         return X, target, marks
 

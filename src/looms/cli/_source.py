@@ -83,13 +83,15 @@ class Source(Reading):
         ``drop_missing`` leaves out rows without a target.
         """
         options = self.options() | {"drop_missing_targets": drop_missing}
-        table = read_table(self.file, target, keep=keep, **options)
+        with refused():
+            table = read_table(self.file, target, keep=keep, **options)
         self.tell(table.notes)
         return table
 
     def open(self, target: str | None, keep: Sequence[str] = ()) -> RowReader:
         """Reader of the file in blocks, with notes on what was detected."""
-        reader = open_table(self.file, target, keep=keep, **self.options())
+        with refused():
+            reader = open_table(self.file, target, keep=keep, **self.options())
         self.tell(reader.notes)
         return reader
 
@@ -140,7 +142,8 @@ class Source(Reading):
             return None
         if column.dtype.kind in "iuM" and column.nunique() > 1:  # as exact as they are
             return np.asarray(column)
-        read = read_column(column, name, marks)
+        with refused():
+            read = read_column(column, name, marks)
         if read.sign and read.sign[0] in ("rounded", "code"):  # as long as they are
             with suppress(ValueError):
                 return np.array([int(text) for text in read.values], dtype=object)

@@ -16,6 +16,7 @@ from looms.cli._options import Bounds, Metrics, command
 from looms.cli._output import (
     check_can_write_csv,
     csv_text,
+    refused,
     show_json,
     warning,
     write_or_print,
@@ -120,7 +121,7 @@ def assess(
     model, y = request.model_for(prepared, again=True), prepared.target.y
     options = outer_splits.options(request, prepared)
     try:
-        with Meter("Splits") as meter:
+        with refused(), Meter("Splits") as meter:
             result = assess_splits(model, prepared.X, y, progress=meter.split, **options)
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
@@ -170,7 +171,7 @@ def compare(
         for name, candidate in request.requests().items()
     }
     y, options = prepared.target.y, outer_splits.options(request, prepared)
-    with Meter("Splits") as meter:
+    with refused(), Meter("Splits") as meter:
         result = compare_splits(models, prepared.X, y, progress=meter.split, **options)
     named = {name: replace(found, estimator=name) for name, found in result.results.items()}
     result = replace(result, results=named)

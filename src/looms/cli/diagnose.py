@@ -86,7 +86,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse impossible options, before any work."""
-        check_share(self.alpha, "alpha")
+        with refused():
+            check_share(self.alpha, "alpha")
         least = least_replicates(self.alpha)
         if 0 < self.bootstrap < least:
             raise InputError(
@@ -263,7 +264,8 @@ def subject_of_file(
         if target.task != "classification":
             raise InputError(f"{without} the target has {target.values}")
         y = target.y
-    X = fitting(saved, table.X)
+    with refused():
+        X = fitting(saved, table.X)
     name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
     labels = source.labels_in(table.X, name)
     if name is not None and saved.table is not None and name not in saved.columns:

@@ -123,7 +123,7 @@ def fit(
                 check_memory(len(prepared.rows), CERTIFICATE)
         model = request.model_for(prepared)
         with refused("--metric: "):
-            scorers = scorers_of(metric, model, prepared.target.y)
+            scorers = scorers_of(metric, model, prepared.target.y) if metric else {}
         table = None
         if test is not None:
             source = request.of(test)
@@ -245,7 +245,7 @@ def train(
         model.set_params(preprocess=None)
     target = None if again else prepared.target
     meter = Meter("", rows.shape[0], 3 if blocks is None else 1, target)
-    with warnings.catch_warnings(), refused(faults=(MemoryError,)), meter:
+    with warnings.catch_warnings(), refused(faults=(ValueError, MemoryError)), meter:
         for category in IN_CAUTIONS:
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9

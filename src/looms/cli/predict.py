@@ -132,7 +132,7 @@ def predict(
     style = {"index": False, "float_format": f"%.{digits}g"}
     n_rows = n_empty = n_changed = 0
     ids: list[str | None] = []
-    with output_in_parts(output) as write:
+    with refused(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, [*([] if id is None else [id]), *(keep or [])]):
             first, n_rows = n_rows, n_rows + table.X.shape[0]
             numbers = {"row": range(first + 1, n_rows + 1)} if id is None else {}
@@ -341,9 +341,10 @@ def coverage_of(
         mends = f"; {remedy} mends that" if model_of(saved.model).can_evaluate else ""
         tuned = "the model was tuned on the rows that they come from"
         note(f"{what} cover a little less than the level, because {tuned}{mends}")
-    model.evaluate(nested=nested)
-    if nested and method == "scaled":
-        model.evaluate(nested=False)
+    with refused():
+        model.evaluate(nested=nested)
+        if nested and method == "scaled":
+            model.evaluate(nested=False)
     return {"confidence_level": confidence_level, **how}
 
 
@@ -359,4 +360,5 @@ def at_shares(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> Any:
             shares[labels.get(name, name)] = float(share if equals else "")
         except ValueError:
             raise InputError(f"--prevalence {option} is not CLASS=SHARE, as ill=0.01 is") from None
-    return at_prevalence(saved.own(), shares)
+    with refused():
+        return at_prevalence(saved.own(), shares)
