@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from looms import __version__
-from looms.cli._errors import interruptible, reported, writable
+from looms.cli._errors import reported, writable
 
 #: Commands, and the first line of each one's help.
 COMMANDS = {
@@ -69,16 +69,6 @@ class LazyGroup(PlainFlags, TyperGroup):
         super().__init__(**options)
         for name, summary in COMMANDS.items():
             self.commands[name] = TyperCommand(name, help=summary)
-
-    def make_context(self, *args: Any, **options: Any) -> Any:
-        """Context of the arguments; typer would end silently if it is interrupted."""
-        with interruptible():
-            return super().make_context(*args, **options)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Result of the command."""
-        with interruptible():
-            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Name, command and arguments; this imports the command."""

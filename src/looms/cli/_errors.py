@@ -43,18 +43,8 @@ class OutputError(Exception):
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """End the program with "Interrupted." on Ctrl-C."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        say(f"Interrupted. {interrupt}".strip())
-        raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
 def reported() -> Iterator[None]:
-    """End the program with one line instead of a traceback.
+    """End the program with one line instead of a traceback, with "Interrupted." on Ctrl-C.
 
     With the environment variable LOOMS_TRACEBACK the traceback is printed too, for unexpected
     errors and for errors with another error as their cause.
@@ -64,6 +54,9 @@ def reported() -> Iterator[None]:
         sys.stdout.flush()
     except typer.Exit:
         raise
+    except KeyboardInterrupt as interrupt:  # of which typer would say nothing
+        say(f"Interrupted. {interrupt}".strip())
+        raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # whoever read our output had enough
         _drop_output()
         raise typer.Exit(OTHER) from None

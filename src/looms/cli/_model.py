@@ -303,17 +303,17 @@ def facts_of(
     saved: SavedModel, prepared: Prepared | None = None, assessment: Assessment | None = None
 ) -> Facts:
     """Facts of a model, with what is known of its rows after a fit."""
-    pandas, about = require("pandas", "A report"), dict[str, Any]()
+    pandas, rows = require("pandas", "A report"), saved.rows
     target, file = saved.metadata["target"], saved.metadata["file"]
-    if prepared is not None:
-        about["notes"] = (*saved.table.remarks_, *prepared.target.notes)
-        about["groups"] = prepared.groups
-    title, index = f"{target}, {file}" if target else file, saved.rows
-    names = pandas.Series(index, pandas.Index(index, name=saved.rows_are))
-    if saved.by_fit:
-        about["command"] = command_of(saved.metadata)
-    about |= {"assessment": assessment, "title": title}
-    return Facts(saved.model, names, **about)
+    return Facts(
+        saved.model,
+        pandas.Series(rows, pandas.Index(rows, name=saved.rows_are)),
+        groups=None if prepared is None else prepared.groups,
+        notes=None if prepared is None else (*saved.table.remarks_, *prepared.target.notes),
+        assessment=assessment,
+        title=f"{target}, {file}" if target else file,
+        command=command_of(saved.metadata) if saved.by_fit else None,
+    )
 
 
 def choice_of(saved: SavedModel, facts: Facts) -> str:
