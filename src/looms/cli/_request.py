@@ -17,13 +17,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from looms import (
-    KernelClassifier,
-    KernelRegressor,
-    Search,
-    TabularClassifier,
-    TabularRegressor,
-)
+import looms
 from looms._checks import take_rows
 from looms._memory import free_memory, gigabytes
 from looms._threads import available_threads
@@ -240,7 +234,7 @@ class ModelRequest:
 
         Expert options need the candidates of "auto", which depend on the ``rows`` of the fit.
         """
-        kind: Any = TabularClassifier if classes else TabularRegressor
+        kind: Any = looms.TabularClassifier if classes else looms.TabularRegressor
         tasks, values = ("classification", "regression"), dict[str, Any]()
         for name, value in self._values(*OF_MODEL).items():
             parameter = PARAMETERS.get(name, name)
@@ -257,14 +251,14 @@ class ModelRequest:
     def _candidates(self, of_auto: Any, classes: bool, rows: Any) -> list[Any]:
         """Candidates with the expert options, one for each kernel and criterion, and the others."""
         options = {OF_SEARCH[name]: value for name, value in self._values(*OF_SEARCH).items()}
-        kind: Any = KernelClassifier if classes else KernelRegressor
+        kind: Any = looms.KernelClassifier if classes else looms.KernelRegressor
         m = value_of("n_landmarks", self.n_landmarks or "auto")
         if self.loss is not None and not classes:
             raise InputError("--loss is for classification, but this is a regression; see --task")
         tried = [kind(kernel) for kernel in self.kernels if kernel != "auto"]
         tried = tried or of_auto._candidates_for(rows)
         criteria: list[Any] = list(self.criterion) if self.criterion else [None]
-        searches = [Search(criterion, prior=self.prior, **options) for criterion in criteria]
+        searches = [looms.Search(criterion, prior=self.prior, **options) for criterion in criteria]
         of_all = {"n_landmarks": m} | ({"loss": self.loss} if self.loss else {})
         candidates: list[Any] = []
         for one in tried:
@@ -364,14 +358,14 @@ class FitRequest(Source, ModelRequest):
         dense table in a file of a folder ``beside`` the model, which the ``stack`` removes. Refuses
         what takes more memory than allowed, such as 2GB.
         """
-        most = free_memory()
+        allowed = None
         if memory is not None:
             amount = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?([KMGT]?)B?"
             match = re.fullmatch(amount, memory.strip(), re.IGNORECASE)
             if match is None:
                 such = "an amount of memory, such as 2GB or 500MB"
                 raise InputError(f"--memory {memory} is not {such}")
-            most = int(float(match[1]) * _UNITS[match[2].upper()])
+            allowed = int(float(match[1]) * _UNITS[match[2].upper()])
         reader, path = self.open(self.target), self.file
         first = first_pass(reader, decimal=self.decimal, drop=self.drop or ())
         sample, target, marks = self._understood(first.sample.X, first.y, self.drop or ())
@@ -385,7 +379,7 @@ class FitRequest(Source, ModelRequest):
         n_outputs = 1 if target.task == "regression" else len(np.unique(target.y))
         given = self.n_landmarks or "auto"
         rank = int(given) if given.isdecimal() else LARGEST_RANK
-        needed = bytes_needed(blocks.shape, n_outputs, rank)
+        most, needed = allowed or free_memory(), bytes_needed(blocks.shape, n_outputs, rank)
         if most is not None and needed > most:
             fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
             fit = "no number fits: allow more by --memory"

@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import looms
 from looms.assessment import AssessmentInterrupted
-from looms.assessment import assess as assess_splits
-from looms.assessment import compare as compare_splits
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
 from looms.cli._model import facts_of
@@ -122,7 +121,7 @@ def assess(
     options = outer_splits.options(request, prepared)
     try:
         with refused(), Meter("Splits") as meter:
-            result = assess_splits(model, prepared.X, y, progress=meter.split, **options)
+            result = looms.assess(model, prepared.X, y, progress=meter.split, **options)
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
             show_result(interrupt.result, request, json)
@@ -172,7 +171,7 @@ def compare(
     }
     y, options = prepared.target.y, outer_splits.options(request, prepared)
     with refused(), Meter("Splits") as meter:
-        result = compare_splits(models, prepared.X, y, progress=meter.split, **options)
+        result = looms.compare(models, prepared.X, y, progress=meter.split, **options)
     named = {name: replace(found, estimator=name) for name, found in result.results.items()}
     result = replace(result, results=named)
     table = result.differences()
