@@ -48,13 +48,8 @@ DRAWN = {
     "held-out": "with labels drawn by the held-out probabilities",
     "pairs": "of the rows",
 }
-#: Files of the figures, and the statistics that they show; the last needs a bootstrap.
-FIGURES = {
-    "error_rates.png": "errors",
-    "deviance.png": "deviance",
-    "influence.png": "influence",
-    "goodness_of_fit.png": "fit",
-}
+#: Statistics with a figure; the last needs a bootstrap.
+FIGURES = ("error_rates", "deviance", "influence", "goodness_of_fit")
 
 
 @dataclass(frozen=True)
@@ -127,10 +122,10 @@ class Diagnosis:
     """
 
     unit: str
-    errors: ExcessError
+    error_rates: ExcessError
     deviance: Deviance
     influence: Influence
-    fit: GoodnessOfFit | None
+    goodness_of_fit: GoodnessOfFit | None
 
 
 @command
@@ -181,8 +176,8 @@ def diagnose(
         require("matplotlib.figure", "--plot", extra="plot")
         if plot.exists() and not plot.is_dir():
             raise InputError(f"{plot} is not a folder; name one for the figures")
-        names = [*FIGURES] if plan.bootstrap else [*FIGURES][:-1]
-        for path in [plot / name for name in names] if plot.is_dir() else [plot]:
+        files = [plot / f"{name}.png" for name in (FIGURES if plan.bootstrap else FIGURES[:-1])]
+        for path in files if plot.is_dir() else [plot]:
             check_can_write(path, force, option="--plot", holds="\ufffdPNG")
     if groups and data is None:
         raise InputError("--groups is a column of --data; give both")
@@ -215,13 +210,13 @@ def diagnose(
         rows = count(n_impossible, "held-out row")
         note(f"{rows} got probability 0 of the true class, so the held-out deviance is infinite")
     figures = {}  # made before anything is written
-    for name, statistic in FIGURES.items() if plot is not None else ():
-        if (result := getattr(diagnosis, statistic)) is not None:
+    for name in FIGURES if plot is not None else ():
+        if (result := getattr(diagnosis, name)) is not None:
             drawing = require("matplotlib.figure", "--plot").Figure(layout="constrained")
             result.plot(drawing.subplots())
             content = BytesIO()
             drawing.savefig(content, format="png", dpi=150)
-            figures[name] = content.getvalue()
+            figures[f"{name}.png"] = content.getvalue()
     if output is not None:
         write_or_print(output, csv_text(rows_of(diagnosis)), "a line for each row is in")
     if plot is not None:
@@ -303,13 +298,13 @@ def diagnosed(subject: Subject, plan: Plan, prefix: str = "") -> Diagnosis:
 
 def show(diagnosis: Diagnosis, title: str, rows_are: str) -> None:
     """Print the statistics as tables on stdout, below a title."""
-    spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
+    spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.goodness_of_fit
     fits, unit, n = spread.fits, diagnosis.unit, len(spread.fits.y)
     echo = console().print
     echo(title if unit == "row" else f"{title} in {count(len(fits.labels), unit)}")
     rates = [
         (str(label), str(rows), *map(score_text, of_class))
-        for label, rows, *of_class in diagnosis.errors.table.itertuples()
+        for label, rows, *of_class in diagnosis.error_rates.table.itertuples()
     ]
     names = ["class", "rows", "training error", "held-out error", "difference"]
     print_blocks(TextTable(f"Error rates; held out: {fits.method}", names, rates, names[:1]))
@@ -357,7 +352,7 @@ def show(diagnosis: Diagnosis, title: str, rows_are: str) -> None:
 
 def rows_of(diagnosis: Diagnosis) -> Any:
     """A data frame with a line for each row, by its number."""
-    fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
+    fits, spread, changes = diagnosis.error_rates.fits, diagnosis.deviance, diagnosis.influence
     of_cases = changes.table.iloc[fits.group]
     more = {} if fits.unit == "sample" else {fits.unit: fits.labels[fits.group]}
     return fits.table(
