@@ -158,10 +158,10 @@ def test_every_fit_without_a_row_is_made_once(machine, k, expected, monkeypatch)
     count(DualSolution, "left_out", "DualSolution.left_out")
     X = np.random.default_rng(0).normal(size=(30, 2))
     model = make_pipeline(StandardScaler(), machine)
-    subject = Subject(model, X, np.arange(30) % k, None, np.arange(30), "a machine", "a.csv")
+    subject = Subject(model, X, np.arange(30) % k, None, np.arange(30), "a.csv")
     diagnosis = diagnosed(subject, Plan(0, "labels", 0.05, 0, 1))
     assert +solves == expected
-    assert diagnosis.influence.fits is diagnosis.deviance.fits is diagnosis.errors.fits
+    assert diagnosis.influence.fits is diagnosis.deviance.fits is diagnosis.error_rates.fits
 
 
 @pytest.mark.slow
