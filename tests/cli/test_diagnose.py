@@ -197,7 +197,10 @@ def test_files(looms, catches, one_line):
         (("m.skops", "--plot", "no/figures"), "there is no folder no"),
         (("m.skops", "--plot", "catches.csv"), "catches.csv is not a folder"),
         (("m.skops", "--groups", "gear"), "--groups is a column of --data; give both"),
-        (("m.skops", "--data", "catches.csv", "--groups", "net"), "there is no column 'net'"),
+        (
+            ("m.skops", "--data", "catches.csv", "--groups", "net"),
+            "there is no column 'net' to keep",
+        ),
         (("m.skops", "--data", "texts.csv", "--sep", ","), "'p;q' in data row 11, 'r;s' in data"),
         (("m.skops", "--data", "numbers.csv"), "diagnostics are for classes"),
         (("m.skops", "--data", "one.csv"), "only one value, 'a'"),

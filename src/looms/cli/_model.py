@@ -270,7 +270,7 @@ def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") ->
         note(f"{prefix}no column {weighs!r} of weights as in the fit, so all rows count the same")
     if joins in columns:
         groups = label_numbers(source.labels_in(table.X, joins), n, "groups")
-    elif saved.last.fitted_.units_of_fit.grouped:
+    elif saved.last.fitted_.rows.grouped and (joins or not saved.options.get("time")):
         column = f"column {joins!r} of " if joins else ""
         note(
             f"{prefix}no {column}groups as in the fit, so each row counts as one draw: standard "

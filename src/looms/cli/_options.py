@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Annotated, Any, NamedTuple, TypeAlias, get_origin, get_type_hints
 
 import typer
@@ -75,7 +76,6 @@ REMEDIES = {
     "grid": "--search grid",
     "group rows": "together by --groups COLUMN",
     "jobs": "--jobs",
-    "keep": "for --id or --keep",
     "landmarks": ", auto or none",
     "no order": "leave --order out",
     "not nested": "--no-evaluate",
@@ -121,10 +121,11 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     hints: dict[str, Any] = get_type_hints(function)
     groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
     parameters = [*_options(function, texts), _option("quiet", bool, False, {})]
+    words = partial(in_options, own=frozenset(p.name for p in parameters))
 
     def run(**values: Any) -> None:
         quiet = values.pop("quiet")
-        with reported(), advice_in(in_options), rows_of_files(), quietly(quiet), catch_messages():
+        with reported(), advice_in(words), rows_of_files(), quietly(quiet), catch_messages():
             if values.get("jobs") == 0:
                 raise InputError("--jobs 0 would run nothing; use 1, or -1 for one per core")
             for name in LISTS & values.keys():
@@ -190,8 +191,10 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def in_options(advice: Advice) -> str:
-    """Advice in the words of the command line, with options in place of parameters.
+def in_options(advice: Advice, own: Collection[str] = PANEL_OF) -> str:
+    """Advice in the words of a command with its ``own`` options, in place of parameters.
+
+    Options that it lacks are those of `looms fit`.
 
     Examples
     --------
@@ -204,6 +207,8 @@ def in_options(advice: Advice) -> str:
     'fit_intercept=True'
     >>> in_options(Advice("group rows", "patient id", "together, as groups"))
     "together by --groups 'patient id'"
+    >>> in_options(Advice("task", "classification", None), own={"decimal"})
+    'looms fit --task classification'
     """
     name = OPTIONS.get(advice.parameter)
     if advice.text is not None:
@@ -212,7 +217,7 @@ def in_options(advice: Advice) -> str:
         return remedy.replace("COLUMN", shlex.quote(advice.value)) if named else remedy
     if name is None:
         return str(advice)
-    option = flag(name)
+    option = flag(name) if name in own else f"looms fit {flag(name)}"
     if advice.value is False:
         return f"no {option}"
     if any(advice.value is one for one in (UNSET, True, ...)):

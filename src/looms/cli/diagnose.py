@@ -238,7 +238,8 @@ def subject_of_fit(saved: SavedModel, path: Path) -> Subject:
         _, first, group = np.unique(
             model.units_.clusters[rows], return_index=True, return_inverse=True
         )
-        groups = np.array([f"group of row {number}" for number in numbers[first]])[group]
+        width = len(str(numbers.max()))  # so that they are sorted by their rows
+        groups = np.array([f"group of row {n:>{width}}" for n in numbers[first]])[group]
         note("the model file holds no names of groups, but --data FILE does")
     return Subject(saved.own(), saved.known[rows], y, groups, numbers, "its fit", saved.rows_are)
 

@@ -39,6 +39,7 @@ from looms.cli._output import (
     output_in_parts,
     print_blocks,
     refused,
+    show_cautions,
     show_json,
     write_output,
 )
@@ -46,6 +47,7 @@ from looms.cli._source import Source
 from looms.estimators._encoding import decides_one_class
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
+from looms.report._cautions import cautions_of_fit
 from looms.report.model import model_of
 from looms.report.overview import MOST_COLUMNS, table_of_confusion, table_of_scores, units_of
 from looms.report.text import plain
@@ -243,6 +245,7 @@ def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes
         comma = "; numbers with a decimal comma" if saved.table.kinds_.decimal == "," else ""
         echo(f"Columns: {'; '.join(kinds)}{comma}")
     show_choice(saved, facts)
+    show_cautions(cautions_of_fit(facts.model, facts.remarks))
     if facts.model.fitted.candidates:
         note(choice_of(saved, facts))
 
@@ -283,6 +286,8 @@ def export(
             f"{model}: the model predicts the {transform} of the target, which a graph cannot turn "
             "into the target; fit it with --target-transform none, or use looms predict"
         )
+    if saved.last.fitted_.outcome.decides and not saved.last.fitted_.outcome.labeled:
+        raise InputError(f"{model}: ordered classes have no graph; use looms predict")
     to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     with refused(f"{model}: "):
         fitted = saved.own()

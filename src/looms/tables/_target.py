@@ -126,7 +126,7 @@ def _in_order(column: Column, labels: AnyArray, order: Sequence[str]) -> Any:
     """Labels as an ordered categorical."""
     for row in np.flatnonzero(~np.isin(labels.astype(str), order))[:1]:
         raise ValueError(
-            f"the target has {labels[row]!r} in {row_name(column, int(row))}, which is not in the "
+            f"the target has {str(labels[row])!r} in {row_name(column, int(row))}, not in the "
             f"order {' < '.join(order)}"
         )
     pandas: Any = require("pandas", "Reading tables")
