@@ -18,7 +18,6 @@ from looms.cli._app import Command
 from looms.cli._errors import InputError
 from looms.cli._options import command
 from looms.cli._output import (
-    catch_messages,
     check_can_write,
     csv_text,
     note,
@@ -177,7 +176,7 @@ def run(
     source: DataOptions,
 ) -> None:
     """Run a plan or a part of it; with a store, in parts, and again for the rest."""
-    with catch_messages():
+    with refused():
         experiments, loaded = plan.experiments(), source.load(data)
         runs = Runs(loaded, store, jobs, source.random_state, plan.optimizer)
         n_positive = int((loaded.y > 0).sum())
@@ -216,7 +215,7 @@ def table(
         check_can_write(path, force)
     if not store.is_dir():
         raise InputError(f"there is no store {store}; python -m papers run makes one")
-    with catch_messages():
+    with refused():
         experiments, loaded = plan.experiments(), source.load(data)
         runs = Runs(loaded, store, random_state=source.random_state, optimizer=plan.optimizer)
         results: Nested | Results
@@ -243,7 +242,7 @@ def table(
 @command
 def dimensions(data: DataOption, *, source: DataOptions) -> None:
     """Dimensions and composition of a data set, next to the paper's."""
-    with catch_messages():
+    with refused():
         write_stdout(markdown(dimensions_table(source.load(data))))
 
 
@@ -269,7 +268,7 @@ def overall(
         if names.count(name) > 1:
             raise InputError(f"two tables have the name {name}, but it must name the set")
     pandas = require("pandas", "A table over several sets")
-    with catch_messages(), refused(faults=(ValueError, OSError)):
+    with refused(faults=(ValueError, OSError)):
         made = {path.stem: pandas.read_csv(path, comment="#") for path in tables}
         for name, each in made.items():
             if "ber" in each:

@@ -38,7 +38,7 @@ from looms import (
     TabularRegressor,
 )
 from looms.blocks import ArrayBlocks
-from looms.cli import _prepare
+from looms.cli import _request
 from looms.cli._app import app
 from looms.diagnostics import case_deletion, permutation_test
 from looms.folds import GapKFold
@@ -383,11 +383,11 @@ def command_line(name: str) -> None:
     options = MACHINES[name].command
     if options is None:
         raise NotImplementedError("no option")
-    few = partial(_prepare.first_pass, n_sample=20)  # of larger tables rows are read in blocks
+    few = partial(_request.first_pass, n_sample=20)  # of larger tables rows are read in blocks
     with (
         tempfile.TemporaryDirectory() as folder,
         chdir(folder),
-        mock.patch.object(_prepare, "first_pass", few if "blocks" in name else _prepare.first_pass),
+        mock.patch.object(_request, "first_pass", few if "blocks" in name else _request.first_pass),
     ):
         y = CLASSES if kind_of(name) == "classes" else NUMBERS
         table = MACHINES[name].rows(X) if "frame" in name else pd.DataFrame(X, columns=["a", "b"])

@@ -408,7 +408,8 @@ class GapKFold:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if not (isinstance(self.n_splits, Integral) and 2 <= self.n_splits <= n):
             raise ValueError(
-                f"n_splits must be from 2 to the number of rows, {n}, got {self.n_splits!r}."
+                f"n_splits, the number of windows, must be from 2 to the number of rows, {n}, got "
+                f"{self.n_splits!r}."
             )
         given = np.arange(n) if self.time is None else label_array(self.time)
         if given.shape == (n,) and (missing := gaps_in(given)).any():

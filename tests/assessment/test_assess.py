@@ -444,6 +444,8 @@ def test_comparisons_refused(two_classes):
     two = dict.fromkeys("ab", DummyClassifier())
     with pytest.raises(ValueError, match="estimators"):
         compare({"one": DummyClassifier()}, *two_classes)
+    with pytest.raises(ValueError, match="did you mean 'n_splits'"):
+        compare({"a": DummyClassifier(), "b": LogisticRegression()}, *two_classes, nsplits=3)
     for method in ("bootstrap", "forward"):
         with pytest.raises(ValueError, match=method):
             compare(two, *two_classes, method=method)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from looms.cli._versions import PACKAGES
+from looms.cli._app import PACKAGES
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 

@@ -13,20 +13,19 @@ from looms import TabularClassifier, compare
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.cli import _progress
-from looms.cli._options import Columns, Source
-from looms.cli._prepare import prepare_file
 from looms.cli._progress import Meter
-from looms.cli._request import ModelRequest
+from looms.cli._request import FitRequest
 from looms.cli.assess import SeveralRequests, SplitRequest, show_result
 
 LINEAR = ("-t", "kind", "-c", "linear")
 
 
 def test_options_are_those_of_python(pets):
-    request = ModelRequest(groups="weight", sample_weight="indoors", seed=3, jobs=2)
+    options = {"groups": "weight", "sample_weight": "indoors", "seed": 3, "jobs": 2}
+    request = FitRequest("kind", file=pets, **options)
     frame = pd.read_csv(pets).fillna({"weight": 4}).astype({"indoors": int})
     frame.to_csv(pets, index=False)
-    prepared = prepare_file(Source(file=pets), Columns("kind"), request)
+    prepared = request.prepare()
     given = SplitRequest(7, 0.25, "kfold", ["f1"], "kept").options(request, prepared)
     assert given.pop("groups") is prepared.groups
     assert given.pop("sample_weight") is prepared.weight
@@ -34,14 +33,14 @@ def test_options_are_those_of_python(pets):
         **{"n_splits": 7, "test_size": 0.25, "method": "kfold", "scoring": ["f1"]},
         **{"store": "kept", "n_jobs": 2, "random_state": 3, "gap": 0},
     }
-    given = SplitRequest(test_size=5.0).options(ModelRequest(time="day", gap=4), prepared)
+    given = SplitRequest(test_size=5.0).options(FitRequest(file=pets, time="day", gap=4), prepared)
     assert [given[name] for name in ("test_size", "method", "gap")] == [5, "forward", 4]
     assert isinstance(given["test_size"], int)
-    assert SplitRequest().options(ModelRequest(), prepared)["method"] == "shuffle"
+    assert SplitRequest().options(FitRequest(file=pets), prepared)["method"] == "shuffle"
 
 
 def test_each_candidate_is_a_model_of_its_own():
-    requests = SeveralRequests(candidates=["auto", "rbf"], cv="5").requests()
+    requests = SeveralRequests(file="t.csv", candidates=["auto", "rbf"], cv="5").requests()
     models = {name: request.model(True) for name, request in requests.items()}
     assert models["auto"].candidates == TabularClassifier().candidates
     assert models["rbf"].candidates == ["rbf"]
@@ -104,7 +103,7 @@ def test_failed_splits_are_warned_of_before_the_table(capsys):
     splits = [SplitResult(k, 9, 3, {"roc_auc": 0.6 + k / 10}) for k in range(2)]
     splits += [SplitResult(2, 9, 3, error="ValueError: one class")]
     made = Assessment(tuple(splits), None, ("roc_auc",), "shuffle", 0, "a model")
-    show_result(made, ModelRequest(), json=False)
+    show_result(made, FitRequest(file="t.csv"), json=False)
     text = "Warning: 1 of 3 splits failed: the scores are without them; the first: ValueError: one"
     assert capsys.readouterr().err.startswith(text)
 

@@ -7,8 +7,8 @@ from scipy import sparse
 
 from looms._advice import advice_in
 from looms._words import rows_of_files
-from looms.cli._errors import in_options
-from looms.cli._prepare import tell_columns
+from looms.cli._options import in_options
+from looms.cli._request import tell_columns
 from looms.tables import TablePreprocessor, _columns
 from looms.tables._preprocessor import remarks_in
 from looms.tables._remarks import CHANGED, sentence

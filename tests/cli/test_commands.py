@@ -58,7 +58,7 @@ def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_li
     named = predictions_of(looms("predict", pets_model, "new.csv", "--id", "chip"))
     assert named["chip"].tolist() == frame["chip"].tolist()
     result = looms("predict", pets_model, "new.csv", "--id", "size")
-    one_line(result, 2, "there is no column 'size' for --id")
+    one_line(result, 2, "there is no column 'size'")
     frame.rename(columns={"chip": "prediction"}).to_csv("new.csv", index=False)
     result = looms("predict", pets_model, "new.csv", "--keep", "prediction")
     one_line(result, 2, "writes a column 'prediction' of its own")

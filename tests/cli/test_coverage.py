@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from looms import TabularClassifier, TabularRegressor
-from looms.cli._model import CoverageRequest, SavedModel, load
+from looms.cli._model import SavedModel, load
+from looms.cli.predict import coverage_of
 from looms.fitted._outcome import column_of_sets
 from looms.tables import Columns, TablePreprocessor
 
@@ -27,12 +28,13 @@ def test_sets_of_no_label_are_empty():
 
 def test_options_are_those_of_the_task(pets_model):
     classes = load(pets_model, 2**30)
-    numbers = SavedModel(classes.model, classes.metadata | {"task": "regression"})
-    asked = CoverageRequest(0.8, class_conditional=True)
-    assert asked.for_model(classes) == {"confidence_level": 0.8, "class_conditional": True}
-    asked = CoverageRequest(0.9, method="minmax")
-    assert asked.for_model(numbers) == {"confidence_level": 0.9, "method": "minmax"}
-    assert CoverageRequest(0.9).for_model(numbers)["method"] == "plus"
+    numbers = SavedModel(classes.model, classes.metadata)
+    numbers.is_classifier = False
+    asked = coverage_of(classes, pets_model, 0.8, None, True)
+    assert asked == {"confidence_level": 0.8, "class_conditional": True}
+    asked = coverage_of(numbers, pets_model, 0.9, "minmax", False)
+    assert asked == {"confidence_level": 0.9, "method": "minmax"}
+    assert coverage_of(numbers, pets_model, 0.9, None, False)["method"] == "plus"
 
 
 @pytest.fixture

@@ -158,10 +158,10 @@ def test_every_fit_without_a_row_is_made_once(machine, k, expected, monkeypatch)
     count(DualSolution, "left_out", "DualSolution.left_out")
     X = np.random.default_rng(0).normal(size=(30, 2))
     model = make_pipeline(StandardScaler(), machine)
-    subject = Subject(model, X, np.arange(30) % k, None, np.arange(30), "a machine", "a.csv")
+    subject = Subject(model, X, np.arange(30) % k, None, np.arange(30), "a.csv")
     diagnosis = diagnosed(subject, Plan(0, "labels", 0.05, 0, 1))
     assert +solves == expected
-    assert diagnosis.influence.fits is diagnosis.deviance.fits is diagnosis.errors.fits
+    assert diagnosis.influence.fits is diagnosis.deviance.fits is diagnosis.error_rates.fits
 
 
 @pytest.mark.slow
@@ -197,7 +197,10 @@ def test_files(looms, catches, one_line):
         (("m.skops", "--plot", "no/figures"), "there is no folder no"),
         (("m.skops", "--plot", "catches.csv"), "catches.csv is not a folder"),
         (("m.skops", "--groups", "gear"), "--groups is a column of --data; give both"),
-        (("m.skops", "--data", "catches.csv", "--groups", "net"), "there is no column 'net'"),
+        (
+            ("m.skops", "--data", "catches.csv", "--groups", "net"),
+            "there is no column 'net' to keep",
+        ),
         (("m.skops", "--data", "texts.csv", "--sep", ","), "'p;q' in data row 11, 'r;s' in data"),
         (("m.skops", "--data", "numbers.csv"), "diagnostics are for classes"),
         (("m.skops", "--data", "one.csv"), "only one value, 'a'"),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from looms.cli import _prepare
+from looms.cli import _request
 from looms.datasets import _rows
 from looms.datasets._large import first_pass
 from looms.estimators import _warnings
@@ -21,7 +21,7 @@ N = 300
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """A table of which 100 rows are sampled, as CSV and as Parquet."""
-    monkeypatch.setattr(_prepare, "first_pass", partial(first_pass, n_sample=100))
+    monkeypatch.setattr(_request, "first_pass", partial(first_pass, n_sample=100))
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -142,7 +142,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
     def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(_prepare.TableBlocks, "stored", full)
+    monkeypatch.setattr(_request.TableBlocks, "stored", full)
     result = looms("fit", "t.csv", "-t", "y", "--n-landmarks", 20)
     one_line(result, 2, "cannot be written (No space left on device); make room on the disk")
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.parquet"}

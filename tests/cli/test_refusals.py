@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from looms import TabularClassifier, _memory
+from looms import TabularClassifier, TabularRegressor, _memory
 from looms._memory import bytes_needed
+from looms.model_files import save_model
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +28,13 @@ def bad_files(tmp_path_factory, pets_fitted):
         "fewer": pd.read_csv(folder / "pets.csv").iloc[:, 1:],
         "three": pd.DataFrame({"a": range(9), "y": [1, 2, 3] * 3}),
     }
+    X, y = tables["one"][["weight"]], pd.Series(np.arange(40) % 3, name="kind")
+    grades = pd.Series(pd.Categorical.from_codes(y, ["low", "mid", "top"], ordered=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nothing depends on the weight
+        numbers = TabularRegressor(["linear"]).fit(X, y + 0.5)
+        save_model(folder / "numbers.skops", numbers, metadata={"target": "kind"})
+        save_model(folder / "grades.skops", TabularClassifier(["linear"]).fit(X, grades))
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)
     return folder
@@ -66,6 +75,8 @@ def bad_files(tmp_path_factory, pets_fitted):
         (("predict", "m.skops", "pets.csv", "-o", "p.XLSX"), "p.XLSX: the output is CSV: name p.c"),
         (("assess", "pets.csv", "-t", "kind", "-o", "p.csv.gz"), "the output is CSV: name p.csv"),
         (("compare", "pets.csv", "-t", "kind", "-c", "linear,rbf", "-o", "p.ods"), "name p.csv"),
+        (("score", "numbers.skops", "pets.csv"), "looms fit --task classification"),
+        (("export", "grades.skops"), "ordered classes have no graph"),
         (("diagnose", "m.skops", "-o", "p.json"), "p.json: the output is CSV: name p.csv"),
     ],
 )

@@ -5,6 +5,7 @@ from dataclasses import fields
 from inspect import signature
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from looms import (
@@ -15,13 +16,12 @@ from looms import (
     TabularRegressor,
 )
 from looms._advice import advice_in
-from looms.cli._errors import InputError, in_options
-from looms.cli._names import OF_MODEL, PANEL_OF, PARAMETERS
-from looms.cli._options import Columns, Source
-from looms.cli._prepare import prepare_file
-from looms.cli._request import ModelRequest
-from looms.cli._scores import command_of
+from looms.cli._errors import InputError
+from looms.cli._model import command_of
+from looms.cli._options import OF_MODEL, PANEL_OF, PARAMETERS, in_options
+from looms.cli._request import FitRequest, ModelRequest, Prepared
 from looms.folds import GapKFold
+from looms.tables._target import Target
 
 NUMBERS = {"task": "regression"}
 CASES = [
@@ -101,7 +101,8 @@ def test_expert_options_keep_the_candidates_of_auto(n_rows):
 
 def test_every_option_is_among_the_cases_and_in_a_part_of_the_help():
     options = {field.name for field in fields(ModelRequest)}
-    assert {name for case, _ in CASES for name in case} == options
+    of_the_table = {"target", "drop", "drop_missing_targets"}
+    assert {name for case, _ in CASES for name in case} == options - of_the_table
     assert options <= PANEL_OF.keys()
 
 
@@ -167,11 +168,12 @@ def test_a_list_of_nothing_is_refused(looms, pets, one_line, options):
     ],
 )
 def test_a_positive_class_of_most_rows_is_warned_of(capsys, rule, share, told):
-    y = np.where(np.arange(40) < 40 * share, "nein", "ja")
-    assert ModelRequest(threshold=rule)._check_classes(y) is None
+    y, rows = np.where(np.arange(40) < 40 * share, "nein", "ja"), np.arange(40)
+    prepared = Prepared(pd.DataFrame({"a": rows}), Target(y, "classification", ""), rows)
+    assert ModelRequest(threshold=rule).model_for(prepared).pos_label is None
     text = f"Warning: --threshold {rule} treats nein as the positive class"
     assert capsys.readouterr().err.startswith(text) == told
-    assert ModelRequest(threshold=rule, positive="ja")._check_classes(y) == "ja"
+    assert ModelRequest(threshold=rule, positive="ja").model_for(prepared).pos_label == "ja"
     assert capsys.readouterr().err == ""
 
 
@@ -179,8 +181,8 @@ def test_the_model_of_a_table_reads_it_as_the_command_did(tmp_path):
     """With its decimal mark; in splits with the kinds of all rows."""
     rows = "".join(f'"{k},12{k % 7}";{"uv"[k % 2]}\n' for k in range(20))
     (tmp_path / "t.csv").write_text(f"a;y\n{rows}")
-    source, request = Source(file=tmp_path / "t.csv", decimal=","), ModelRequest(positive="u")
-    prepared = prepare_file(source, Columns("y"), request)
+    request = FitRequest("y", file=tmp_path / "t.csv", decimal=",", positive="u")
+    prepared = request.prepare()
     model = request.model_for(prepared)
     assert (model.preprocess.decimal[0], model.pos_label) == (",", "u")
     again = request.model_for(prepared, again=True)

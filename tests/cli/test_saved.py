@@ -85,7 +85,7 @@ def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
     X.assign(more=1, b="x").to_csv("t.csv", index=False)
     one_line(looms("predict", "m.skops", "t.csv"), 2, "cannot take these rows: column 'b' is a")
     X[["a"]].to_csv("t.csv", index=False)
-    one_line(looms("predict", "m.skops", "t.csv"), 2, "1 of the model's 2 columns are missing: 'b'")
+    one_line(looms("predict", "m.skops", "t.csv"), 2, "of the model's 2 columns 1 is missing: 'b'")
 
 
 @pytest.mark.parametrize(

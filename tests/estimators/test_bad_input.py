@@ -161,8 +161,8 @@ class TestWeights:
         [
             (np.zeros(N), "non-zero"),
             ((np.arange(N) == 2) * 1.0, "non-zero weight or more, got 1|only one class"),
-            (np.where(np.arange(N) < 3, -1.0, 1.0), "minimum is -1"),
-            (changed(np.ones(N), np.nan), "NaN"),
+            (np.where(np.arange(N) < 3, -1.0, 1.0), "row 0 has -1"),
+            (changed(np.ones(N), np.nan), "has nan"),
             (changed(np.ones(N), np.inf), "finite"),
             (np.ones(N - 1), r"\(39,\).* 40 rows"),
             (np.ones((N, 2)), "one entry per row"),

@@ -48,15 +48,17 @@ def test_predictions_of_classes_are_those_of_the_methods(fitted, name):
     model, new, _ = fitted[name]
     frame = model.predictions(new, confidence_level=0.8)
     labels = [f"{label:g}" if isinstance(label, float) else label for label in model.classes_]
+    by_rank = ["l", "m", "h"] if name == "ordered" else labels
+    order = [labels.index(label) for label in by_rank]
     decision, members = model.decision_function(new), model.predict_set(new, 0.8)
     if name in ("two", "first"):
         shown = {"decision_yes": decision} if name == "two" else {"decision_no": -decision}
     else:
-        shown = {f"decision_{label}": decision[:, k] for k, label in enumerate(labels)}
+        shown = {f"decision_{labels[k]}": decision[:, k] for k in order}
     p = model.predict_proba(new)
-    shown |= {f"probability_{label}": p[:, k] for k, label in enumerate(labels)}
+    shown |= {f"probability_{labels[k]}": p[:, k] for k in order}
     expected = pd.DataFrame({"prediction": model.predict(new)} | shown, index=new.index)
-    expected["set"] = ["|".join(np.array(labels)[row]) for row in members]
+    expected["set"] = ["|".join(np.array(labels)[order][row]) for row in members[:, order]]
     pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
     assert frame.drop(columns="set").equals(model.predictions(new))
     wide = model.predictions(new, 0.8, class_conditional=True)["set"].str.len().sum()

@@ -26,6 +26,7 @@ from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.diagnostics import _row_order, row_order
 from looms.duplicates import duplicate_groups
+from looms.folds import GapKFold
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
 from looms.report.model import model_of
@@ -138,6 +139,11 @@ DUE = {
         *("note", "7 of 160"),
         lambda: fit(GIVEN, X, Y, 1.0 * (np.arange(160) > 6)),
         lambda: fit(GIVEN, X, Y, np.ones(160)),
+    ),
+    "Windows of time": (
+        *("note", "forward"),
+        lambda: fit(KernelClassifier(mu=1e-3, cv=GapKFold(5)), X, Y),
+        lambda: fit(KernelClassifier(mu=1e-3, cv=5), X, Y),
     ),
     "Intervals": (
         *("note", "interval"),

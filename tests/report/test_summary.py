@@ -336,8 +336,10 @@ def test_groups_that_matter_are_named():
     assert report["samples"]["criterion"] is None
     two = KernelClassifier("linear").fit(frame, y, groups=np.arange(60) % 2)
     assert summary(two)["groups"] is None
-    with pytest.raises(ValueError, match="groups has 2 rows"):
-        summary(model, groups=["a", "b"])
+    others = np.array([f"site {k // 6}" for k in range(60)])
+    for wrong, problem in ((["a", "b"], "has 2 rows"), (others, "is not .* first in row 5")):
+        with pytest.raises(ValueError, match=f"groups {problem}"):
+            summary(model, groups=wrong)
 
 
 @pytest.mark.parametrize("positive", [None, "no"])

@@ -328,8 +328,8 @@ def test_subset_is_the_objective_of_its_rows(kernel):
 BAD = [
     ({"y": LABELS[:-1]}, "18 samples need as many targets"),
     ({"y": np.arange(N), "criterion": "hinge"}, "Criterion Hinge needs labels -1 and"),
-    ({"sample_weight": np.zeros(N)}, "sample_weight must be positive"),
-    ({"selection_weight": -np.ones(N)}, "selection_weight must be zero or positive"),
+    ({"sample_weight": np.zeros(N)}, "sample_weight must be finite and positive"),
+    ({"selection_weight": -np.ones(N)}, "selection_weight must be finite and zero"),
     ({"selection_weight": np.zeros(N)}, "selection_weight is zero for every sample"),
     ({"criterion": "auc"}, "'auc'"),
     ({"kernel": RBF(1.0, (3, 2))}, "gamma_bounds"),

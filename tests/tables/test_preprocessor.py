@@ -370,13 +370,26 @@ def test_remarks_name_the_columns_and_cells():
     [
         *(("{:.1f} %", 15, True), ("{:.1f}", 15, True)),
         *(("{:.1f}", 5, False), ("{:02d}", 15, False)),  # few, or such codes, are usual
+        *(("{:d}", 30, True), ("1{:04d}", 30, False), ("{:d}", 15, False)),
     ],
 )
-def test_numbers_that_are_written_otherwise_are_remarked_on(form, n, told):
+def test_numbers_in_text_are_remarked_on(form, n, told):
     for mark in ".," if n > 5 else ".":
         cells = [form.format(k).replace(".", mark) for k in range(n)] * 2
         remarks = TablePreprocessor().fit(pd.DataFrame({"size": cells})).remarks_
-        assert any(f"numbers are written like '0{mark}0" in each for each in remarks) == told
+        assert any("convert them to numbers" in each for each in remarks) == told
+
+
+@pytest.mark.parametrize(
+    ("stand_in", "n", "told"),
+    [(999, 5, True), (-999.0, 5, True), (0, 5, False), (999, 2, False), (6, 5, False)],
+)
+def test_numbers_that_may_stand_for_gaps_are_remarked_on(stand_in, n, told):
+    values = np.where(np.arange(60) < n, stand_in, np.linspace(1, 4, 60))
+    remarks = TablePreprocessor().fit(pd.DataFrame({"size": values, "b": values[::-1]})).remarks_
+    found = [each for each in remarks if "stands for a gap" in each]
+    assert len(found) == told
+    assert not told or ("'size' is" in found[0] and "so it is in 'b'" in found[0])
 
 
 def test_columns_and_their_kinds_may_be_given():

@@ -90,7 +90,8 @@ def check_defined(names: Mapping[str, Scorer], y: npt.ArrayLike) -> None:
         raise ValueError(
             f"The .632+ bootstrap needs the score of predictions without information, which is "
             f"known for {', '.join(KNOWN)} under these names, not for "
-            f"{', '.join(unknown)}; give those as scoring, or use {setting('method', 'shuffle')}."
+            f"{', '.join(unknown)}; give those as {setting('scoring')}, or use "
+            f"{setting('method', 'shuffle')}."
         )
 
 

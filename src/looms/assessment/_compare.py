@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,11 @@ from scipy import stats
 
 from looms import _html
 from looms._advice import setting
-from looms._checks import check_share
+from looms._checks import check_known, check_share
 from looms._optional import require
 from looms._scores import scale_of
 from looms._words import aligned, estimate_text, interval_text, score_text
-from looms.assessment._assess import Progress, finished
+from looms.assessment._assess import Progress, assess, finished
 from looms.assessment._experiment import Experiment, checked_seed
 from looms.assessment._result import Assessment, corrected_error
 from looms.estimators._warnings import warn_of_order
@@ -201,6 +202,8 @@ def compare(
             "A comparison needs a dict of two estimators or more, such as {'model': model, "
             "'baseline': DummyClassifier()}, or DummyRegressor(), of sklearn.dummy."
         )
+    for name in options:
+        check_known(name, "option", signature(assess).parameters)
     if options.get("method") in ("bootstrap", "forward"):
         raise ValueError(
             f'The corrected resampled t-test is for {setting("method", "shuffle")} and "kfold"; '

@@ -210,8 +210,10 @@ def plan(
         default = max(_SPLITS // least, 1) * least
         if n_splits is not None and n_splits % least:
             raise ValueError(
-                f"n_splits={n_splits} is not a multiple of the {least} folds that "
-                f"{setting('test_size', test_size)} makes: k-fold is repeated whole or not at all."
+                f"{setting('n_splits', n_splits)} is not a multiple of the {least} folds that "
+                f"{setting('test_size', test_size)} makes: k-fold is repeated whole or not at all. "
+                f"Take {setting('n_splits', default)}, or {setting('test_size', 1 / n_splits)} for "
+                f"{n_splits} folds."
             )
     elif method == "bootstrap":
         test_size = 1

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
 from importlib import import_module
-from inspect import cleandoc
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from looms import __version__
-from looms.cli._errors import interruptible, reported, writable
+from looms.cli._errors import reported, writable
 
 #: Commands, and the first line of each one's help.
 COMMANDS = {
@@ -32,6 +35,13 @@ _MODULES = {
     **dict.fromkeys(("export", "score", "show"), "predict"),
 }
 
+#: Distributions that looms needs, then those of its extras.
+PACKAGES = (
+    *("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl"),
+    *("typer", "rich", "pandas", "pyarrow", "python-calamine", "skops", "matplotlib", "jinja2"),
+    *("distributed", "onnx", "skl2onnx"),
+)
+
 
 class PlainFlags:
     """Commands whose flags are shown without a type, because they take no value."""
@@ -45,13 +55,7 @@ class PlainFlags:
 
 
 class Command(PlainFlags, TyperCommand):
-    """Command whose help has paragraphs, and whose flags and files have no brackets."""
-
-    def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
-        paragraphs = cleandoc(help or "").split("\n\n")
-        super().__init__(
-            *args, help="\n\n".join(" ".join(p.split()) for p in paragraphs), **options
-        )
+    """Command whose flags and files have no brackets."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Pieces of the usage line, with required arguments by name."""
@@ -65,16 +69,6 @@ class LazyGroup(PlainFlags, TyperGroup):
         super().__init__(**options)
         for name, summary in COMMANDS.items():
             self.commands[name] = TyperCommand(name, help=summary)
-
-    def make_context(self, *args: Any, **options: Any) -> Any:
-        """Context of the arguments; typer would end silently if it is interrupted."""
-        with interruptible():
-            return super().make_context(*args, **options)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Result of the command."""
-        with interruptible():
-            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Name, command and arguments; this imports the command."""
@@ -101,7 +95,7 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def looms(
     ctx: typer.Context,
-    version: Annotated[
+    show_version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit; see --verbose.")
     ] = False,
     verbose: Annotated[
@@ -112,13 +106,38 @@ def looms(
     ] = False,
 ) -> None:
     """Kernel models for tables, tuned by their exact leave-one-out predictions."""
-    if verbose and not version:
+    if verbose and not show_version:
         raise typer.BadParameter("it goes with --version", param_hint="--verbose")
-    if version:
+    if show_version:
         with reported():
-            versions = import_module("looms.cli._versions").versions if verbose else None
-            text = versions() if versions else f"looms {__version__}"
+            text = versions() if verbose else f"looms {__version__}"
             typer.echo(writable(text, sys.stdout))
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         ctx.fail("Missing command.")
+
+
+def versions() -> str:
+    """Versions of looms, Python, the packages that it can use, and BLAS, one per line."""
+    import scipy.linalg  # noqa: F401 (its BLAS, beside that of NumPy)
+    import threadpoolctl
+
+    from looms._words import count
+
+    rows = [
+        ("looms", __version__),
+        ("Python", f"{platform.python_version()} ({platform.python_implementation()})"),
+        ("platform", f"{platform.platform()}, {count(os.cpu_count() or 1, 'core')}"),
+    ]
+    for name in PACKAGES:
+        try:
+            rows.append((name, version(name)))
+        except PackageNotFoundError:
+            rows.append((name, "–"))
+    for pool in threadpoolctl.threadpool_info():
+        place = Path(pool["filepath"])
+        release = f" {pool['version']}" if pool["version"] else ""
+        threads = count(pool["num_threads"], "thread")
+        rows.append((pool["user_api"], f"{pool['internal_api']}{release}, {threads}"))
+        rows.append(("", f"{place.parent.name}/{place.name}"))
+    return "\n".join(f"{name:<16}{value}".rstrip() for name, value in rows)

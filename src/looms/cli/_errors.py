@@ -6,7 +6,6 @@ import codecs
 import errno
 import os
 import re
-import shlex
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -17,10 +16,8 @@ from typing import Any
 
 import typer
 
-from looms._advice import UNSET, Advice, short
 from looms._files import FileError
 from looms._optional import command_for
-from looms.cli._names import OPTIONS, REMEDIES
 
 BAD_INPUT = 2
 OTHER = 1
@@ -46,18 +43,8 @@ class OutputError(Exception):
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """End the program with "Interrupted." on Ctrl-C."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        say(f"Interrupted. {interrupt}".strip())
-        raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
 def reported() -> Iterator[None]:
-    """End the program with one line instead of a traceback.
+    """End the program with one line instead of a traceback, with "Interrupted." on Ctrl-C.
 
     With the environment variable LOOMS_TRACEBACK the traceback is printed too, for unexpected
     errors and for errors with another error as their cause.
@@ -67,6 +54,9 @@ def reported() -> Iterator[None]:
         sys.stdout.flush()
     except typer.Exit:
         raise
+    except KeyboardInterrupt as interrupt:  # of which typer would say nothing
+        say(f"Interrupted. {interrupt}".strip())
+        raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # whoever read our output had enough
         _drop_output()
         raise typer.Exit(OTHER) from None
@@ -127,36 +117,6 @@ def say(message: str) -> None:
 def echo(line: str) -> None:
     """Write a line to stderr, in the signs of its encoding."""
     typer.echo(writable(line, sys.stderr), err=True)
-
-
-def in_options(advice: Advice) -> str:
-    """Advice in the words of the command line, with options in place of parameters.
-
-    Examples
-    --------
-    >>> from looms._advice import UNSET, Advice
-    >>> in_options(Advice("class_weight", "balanced", None))
-    '--class-weight balanced'
-    >>> in_options(Advice("n_landmarks", None, None)), in_options(Advice("sep", ..., None))
-    ('--n-landmarks none', '--sep')
-    >>> in_options(Advice("fit_intercept", True, None))
-    'fit_intercept=True'
-    >>> in_options(Advice("group rows", "patient id", "together, as groups"))
-    "together by --groups 'patient id'"
-    """
-    name = OPTIONS.get(advice.parameter)
-    if advice.text is not None:
-        remedy = REMEDIES.get(advice.parameter, advice.text)
-        named = isinstance(advice.value, str)
-        return remedy.replace("COLUMN", shlex.quote(advice.value)) if named else remedy
-    if name is None:
-        return str(advice)
-    option = f"--{name.replace('_', '-')}"
-    if advice.value is False:
-        return f"no {option}"
-    if any(advice.value is one for one in (UNSET, True, ...)):
-        return option
-    return f"{option} {'none' if advice.value is None else shlex.quote(short(advice.value))}"
 
 
 def visible(text: str, keep: str = "") -> str:

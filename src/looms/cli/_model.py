@@ -1,10 +1,12 @@
-"""A fitted model, the rows of a file in the form that it takes, and its predictions for them."""
+"""A fitted model with what is known of its fit, and the rows of a file in the form it takes."""
 
 from __future__ import annotations
 
+import shlex
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,34 +17,33 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import written_labels
-from looms._scores import (
-    ValuesAndErrors,
-)
+from looms._optional import require
+from looms._scores import ValuesAndErrors
 from looms._typing import AnyArray
 from looms._words import count, listed
+from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
-from looms.cli._names import REMEDIES
-from looms.cli._options import IntervalMethod, Source
-from looms.cli._output import catch_messages, note, refused, warning
-from looms.cli._prepare import labels_of_groups, open_file, read, tell, weights_of_rows
+from looms.cli._options import LISTS, REMEDIES, flag
+from looms.cli._output import WIDE, console, note, print_blocks, refused, warning
+from looms.cli._request import FitRequest, Prepared
+from looms.cli._source import Source
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._in_pipelines import parts_of
 from looms.folds import label_numbers
 from looms.model_files import load_model
-from looms.report.model import model_of
+from looms.report.facts import Facts
+from looms.report.overview import overview
+from looms.report.text import unit_words
 from looms.tables import Columns, TablePreprocessor
 from looms.tables._cells import POINT, Marks, is_written, marks_of
-from looms.tables._frames import Column, check_names
+from looms.tables._frames import check_names
 from looms.tables._target import matched_classes, numbers
 from looms.tables._unseen import UnseenValues
 
-#: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
-METADATA = {
-    *("task", "target", "columns", "n_rows", "n_features", "options", "seconds", "date", "file"),
-    *("looms_version", "sklearn_version"),
-}
+#: Metadata of a model of looms fit, besides those that the model itself has.
+METADATA = {"target", "file", "options", "seconds", "date", "sklearn_version"}
 #: Entries in the kernel matrix of a block and the training rows, and the most rows that count.
 _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
 #: How a person finds a row: the one convention of all commands, and what it is without a file.
@@ -53,41 +54,51 @@ REFUSED = "the model cannot take these rows: "
 
 
 class SavedModel:
-    """A fitted model with the metadata of `METADATA`, and ``by_fit``, False for those of Python.
+    """A fitted model with the metadata of `METADATA`.
 
     Attributes
     ----------
+    by_fit : True for models of looms fit, False for those of Python.
     steps : name and transformer of each step that prepares the rows.
     last : what is at their end.
     table : first step, if it reads the columns of a table; None otherwise.
-    unseen : counts of values that no row of the fit has; None without such a step.
+    columns : their names; empty if they have none.
+    n_rows : number of rows of the fit.
+    rows_are : what the numbers of the rows are.
     known : training rows as they were prepared; None if the model does not hold them.
-    classes : labels as they are written; empty for a regression.
+    options : of the fit.
     decimal : decimal mark of new rows, if it is not that of the fit.
     """
 
     decimal: str | None = None
 
-    def __init__(self, model: Any, metadata: dict[str, Any]) -> None:
-        self.model, self.metadata = model, metadata
+    def __init__(self, model: Any, metadata: dict[str, Any], by_fit: bool = True) -> None:
+        self.model, self.metadata, self.by_fit = model, metadata, by_fit
         self.steps, self.last = parts_of(model)
         first = self.steps[0][1] if self.steps else None
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
-        self.unseen = None if self.table is None else UnseenValues(self.table)
+        self.columns = [str(name) for name in getattr(model, "feature_names_in_", ())]
+        self.n_rows = len(self.last.fitted_.rows.weight)
+        self.rows_are = IN_FILE if by_fit else IN_TRAINING_DATA
         self.known: Any = getattr(self.last, "X_fit_", None)
-        self.classes = written_labels(getattr(self.last, "classes_", np.empty(0)))
-        self.is_classifier = metadata["task"] == "classification"
+        self.is_classifier: bool = is_classifier(self.last)
+        self.options: dict[str, Any] = metadata["options"]
+
+    @cached_property
+    def unseen(self) -> UnseenValues | None:
+        """Counts of values that no row of the fit has; None without a step that knows them."""
+        return None if self.table is None else UnseenValues(self.table)
+
+    @cached_property
+    def classes(self) -> AnyArray:
+        """Labels as they are written; empty for a regression."""
+        return written_labels(getattr(self.last, "classes_", np.empty(0)))
 
     @property
     def rows(self) -> AnyArray:
         """(n_rows,) numbers of the rows of the fit, which ``rows_are`` explains."""
-        n, of_file = self.metadata["n_rows"], self.metadata.get("rows")
+        n, of_file = self.n_rows, self.metadata.get("rows")
         return np.array(of_file) if of_file and len(of_file) == n else np.arange(1, n + 1)
-
-    @property
-    def rows_are(self) -> str:
-        """What the numbers of the rows are."""
-        return IN_FILE if self.metadata.get("by_fit", True) else IN_TRAINING_DATA
 
     @property
     def marks(self) -> Marks:
@@ -115,8 +126,7 @@ def load(path: Path, max_bytes: int) -> SavedModel:
     Of other metadata than those of a fit only ``target`` counts, the name of the column to
     predict. Refuses models that do not end in a fitted model of looms.
     """
-    with catch_messages():
-        saved = load_model(path, max_bytes=max_bytes)
+    saved = load_model(path, max_bytes=max_bytes)
     model, metadata = saved.model, saved.metadata
     last = parts_of(model).last
     try:
@@ -126,33 +136,22 @@ def load(path: Path, max_bytes: int) -> SavedModel:
     if not hasattr(last, "held_out_"):
         ends = f"{path}: the model ends in {type(last).__name__}"
         raise InputError(f"{ends}, which has no held-out predictions of looms")
-    known = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
-    if known and isinstance(metadata["columns"], dict | None):
-        return SavedModel(model, metadata | {"by_fit": True})
+    if metadata.keys() >= METADATA and isinstance(metadata["options"], dict):
+        return SavedModel(model, metadata)
     if last.fitted_.pairwise:
         raise InputError(f"{path}: the model takes kernel values, not rows of features")
-    target = metadata.get("target")
-    of_model = {
-        "task": "classification" if is_classifier(last) else "regression",
-        "target": target if isinstance(target, str) else None,
-        "columns": {str(name): "" for name in getattr(model, "feature_names_in_", ())},
-        "n_rows": last.held_out_.n_samples,
-        "n_features": model.n_features_in_,
-        "options": {},
-        "file": path.name,
-        "by_fit": False,
-        "looms_version": metadata["looms_version"],
-    }
-    return SavedModel(model, of_model)
+    target = metadata["target"] if isinstance(metadata.get("target"), str) else None
+    about: dict[str, Any] = {"target": target, "file": path.name, "options": {}}
+    return SavedModel(model, metadata | about, by_fit=False)
 
 
 def rows_for(
     saved: SavedModel, source: Source, kept: Sequence[str] = (), drop_missing: bool = False
 ) -> Table:
     """The rows of a file with the target; a note lists the columns that the model ignores."""
-    table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
+    table, path = source.read(saved.metadata["target"], kept, drop_missing), source.file
     saved.decimal = source.decimal
-    if table.y is None and not saved.metadata["by_fit"]:
+    if table.y is None and not saved.by_fit:
         raise InputError(
             "the model does not know the column of its target: fit it to a pandas Series, which "
             f"has a name, or use looms predict for {path}"
@@ -165,13 +164,13 @@ def rows_for(
 
 def blocks_for(saved: SavedModel, source: Source, kept: Sequence[str]) -> Iterator[Table]:
     """Rows of a file without the target, a block at a time."""
-    reader, number = open_file(source, None, kept), 0
+    reader, number = source.open(None, kept), 0
     saved.decimal = source.decimal
-    size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
+    size = min(reader.usual_size, _ENTRIES // min(saved.n_rows, _MOST_COLUMNS))
     for number, table in enumerate(reader.tables(size), 1):
         if number == 1:
             note_ignored(saved, table, kept)
-        tell(source, table.notes)
+        source.tell(table.notes)
         yield table
     if not number:
         raise no_rows(source.file)
@@ -182,7 +181,7 @@ def fitting(saved: SavedModel, X: Any) -> Any:
 
     Sparse rows get the columns of the fit, with a warning if they have values in others.
     """
-    columns, n = list(saved.metadata["columns"] or ()), saved.metadata["n_features"]
+    columns, n = saved.columns, saved.model.n_features_in_
     if sparse.issparse(X):  # which ends at the last column that it uses
         shape = X.shape[0], max(X.shape[1], n)
         if (X.indices >= n).any():
@@ -214,11 +213,10 @@ def _typed(saved: SavedModel, X: Any) -> Any:
 
 def note_ignored(saved: SavedModel, table: Table, kept: Sequence[str]) -> None:
     """Note columns that the model does not know, except kept ones and those of its fit."""
-    metadata, options = saved.metadata, saved.metadata["options"]
-    if not metadata["columns"]:  # without names all are taken
+    if not saved.columns:  # without names all are taken
         return
-    known = {*metadata["columns"], *kept, metadata["target"]}
-    known |= {options.get(name) for name in ("groups", "time", "sample_weight")}
+    known = {*saved.columns, *kept, saved.metadata["target"]}
+    known |= {saved.options.get(name) for name in ("groups", "time", "sample_weight")}
     ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]
     if ignored:
         note(
@@ -226,95 +224,17 @@ def note_ignored(saved: SavedModel, table: Table, kept: Sequence[str]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class CoverageRequest:
-    """Intervals or sets to predict; without a confidence level, neither.
+def rows_of(saved: SavedModel, X: Any) -> tuple[Any, Any]:
+    """Rows of a file as the last step takes them, and as its table before they are prepared.
 
-    Parameters
-    ----------
-    confidence_level
-        Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels.
-    method
-        Intervals: jackknife+ (default), minmax, or scaled.
-    class_conditional
-        Sets that cover this share of every class.
+    Refuses rows that the model does not take. Unseen values are counted.
     """
-
-    confidence_level: float | None = None
-    method: IntervalMethod | None = None
-    class_conditional: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse impossible options."""
-        given = {"--method": self.method, "--class-conditional": self.class_conditional}
-        for name, value in given.items():
-            if value and self.confidence_level is None:
-                raise InputError(f"{name} goes with --confidence-level, such as 0.9")
-
-    def for_model(self, saved: SavedModel) -> dict[str, Any]:
-        """The options that the predictions of a model take."""
-        if saved.is_classifier:
-            how: dict[str, Any] = {"class_conditional": self.class_conditional}
-        else:
-            how = {"method": self.method or "plus"}
-        return {"confidence_level": self.confidence_level, **how}
-
-    def prepare(self, saved: SavedModel, path: Path) -> None:
-        """Refuse options of the other task, and make the models that the file does not hold.
-
-        Nothing is tuned: they are the closed forms of the model that there is.
-        """
-        name, other = "--class-conditional", "classification"
-        if saved.is_classifier:
-            name, other = "--method", "regression"
-        if self.method if saved.is_classifier else self.class_conditional:
-            raise InputError(f"{name} is for {other}, but {path} is for {saved.metadata['task']}")
-        if self.confidence_level is None:
-            return
-        if not saved.last.fitted_.has_rows:
-            why = "the file holds no training rows, since these were in blocks"
-            raise InputError(f"{path}: {why}, and --confidence-level needs them")
-        scores = saved.last._scores
-        nested = "nested" in scores
-        if not nested and saved.last.fitted_.tuned:
-            if not scores:
-                tuned = "the model was tuned but not evaluated"
-                raise InputError(
-                    f"{path}: {tuned}, and --confidence-level needs {REMEDIES['evaluate']}"
-                )
-            what = "sets" if saved.is_classifier else "intervals"
-            tuned = "the model was tuned on the rows that they come from"
-            mends, remedy = model_of(saved.model).can_evaluate, REMEDIES["evaluate"]
-            note(
-                f"{what} cover a little less than the level, because {tuned}"
-                f"{f'; {remedy} mends that' * mends}"
-            )
-        saved.last.evaluate(nested=nested)
-        if nested and self.method == "scaled":
-            saved.last.evaluate(nested=False)
-
-
-class Rows(NamedTuple):
-    """Rows of a file for the last step of a model.
-
-    Attributes
-    ----------
-    matrix : prepared.
-    table : before their columns are prepared.
-    """
-
-    matrix: Any
-    table: Any
-
-
-def rows_of(saved: SavedModel, X: Any) -> Rows:
-    """Rows of a file as the model takes them; refuses others. Their unseen values are counted."""
     with refused(REFUSED, (ValueError, TypeError)):
         table = matrix = fitting(saved, X)
         for _, step in saved.steps:
             table, unseen = matrix, saved.unseen if step is saved.table else None
             matrix = step.transform(table) if unseen is None else unseen.add(table)
-        return Rows(saved.own()._matrix(matrix), table)
+        return saved.own()._matrix(matrix), table
 
 
 class Scored(NamedTuple):
@@ -333,39 +253,45 @@ class Scored(NamedTuple):
     baselines: dict[str, float]
 
 
-def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Scored:
+def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") -> Scored:
     """Scores of the rows of a file with a target; notes on the rows.
 
     Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
     one group of the fit's column of groups count as one draw in the standard errors.
     """
-    n = table.X.shape[0]
+    n, columns = table.X.shape[0], getattr(table.X, "columns", ())
+    weighs, joins = (saved.options.get(name) for name in ("sample_weight", "groups"))
     weight, groups = np.ones(n), None
-    given = {name: saved.metadata["options"].get(name) for name in ("sample_weight", "groups")}
-    has = {name: one in getattr(table.X, "columns", ()) for name, one in given.items()}
-    if has["sample_weight"]:
-        values = weights_of_rows(file, table.X, given["sample_weight"], saved.marks)
-        with refused(f"{file}: --sample-weight {given['sample_weight']}: "):
-            weight = checked_sample_weight(values, n)
-    elif given["sample_weight"] is not None:
-        missing = f"no column {given['sample_weight']!r} of weights as in the fit"
-        note(f"{prefix}{missing}, so all rows count the same")
-    if has["groups"]:
-        groups = label_numbers(labels_of_groups(file, table.X, given["groups"]), n, "groups")
-    elif saved.last.fitted_.units_of_fit.grouped:
-        column = f"column {given['groups']!r} of " if given["groups"] else ""
+    if weighs in columns:
+        with refused(f"{source.file}: --sample-weight {weighs}: "):
+            weights = source.weights_in(table.X, weighs, saved.marks)
+            weight = checked_sample_weight(weights, n)
+    elif weighs is not None:
+        note(f"{prefix}no column {weighs!r} of weights as in the fit, so all rows count the same")
+    if joins in columns:
+        groups = label_numbers(source.labels_in(table.X, joins), n, "groups")
+    elif saved.last.fitted_.rows.grouped and (joins or not saved.options.get("time")):
+        column = f"column {joins!r} of " if joins else ""
         note(
             f"{prefix}no {column}groups as in the fit, so each row counts as one draw: standard "
             "errors are too small if some belong together"
         )
-    with catch_messages():
-        matrix = rows_of(saved, table.X).matrix
-        values, fitted = target_values(saved, table.y), saved.last.fitted_
-        outputs = fitted.outputs(matrix)
-        with refused(f"{file}: "):
-            scores, baselines = fitted.scores_of_new(values, outputs, weight, groups)
+    matrix, _ = rows_of(saved, table.X)
+    fitted = saved.last.fitted_
+    outputs = fitted.outputs(matrix)
+    with refused(f"{source.file}: "):
+        if saved.is_classifier:
+            values: AnyArray = np.array(matched_classes(table.y, saved.classes), dtype=object)
+        else:
+            values = numbers(table.y, saved.marks)
+        scores, baselines = fitted.scores_of_new(values, outputs, weight, groups)
     saved.tell_remarks(prefix)
-    if (n_known := n_training_rows(saved, matrix)) > 0:
+    known, n_known = saved.known, 0
+    if known is not None:  # as for a table in blocks
+        of_both = sparse.vstack if sparse.issparse(matrix) else np.vstack
+        equal = duplicate_groups(of_both([known, matrix]))
+        n_known = int(np.isin(equal[known.shape[0] :], equal[: known.shape[0]]).sum())
+    if n_known:
         note(
             f"{prefix}in {count(n_known, 'row')} of {n} all features equal those of a training "
             "row: if they are the same rows, scores are optimistic; see looms assess"
@@ -373,18 +299,74 @@ def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Sco
     return Scored(values, outputs, scores, baselines)
 
 
-def target_values(saved: SavedModel, column: Column) -> AnyArray:
-    """(n,) numbers of a target of a file, or its labels, in the spelling of the classes."""
-    if not saved.is_classifier:
-        return numbers(column, saved.marks)
-    return np.array(matched_classes(column, saved.classes), dtype=object)
+def facts_of(
+    saved: SavedModel, prepared: Prepared | None = None, assessment: Assessment | None = None
+) -> Facts:
+    """Facts of a model, with what is known of its rows after a fit."""
+    pandas, rows = require("pandas", "A report"), saved.rows
+    target, file = saved.metadata["target"], saved.metadata["file"]
+    return Facts(
+        saved.model,
+        pandas.Series(rows, pandas.Index(rows, name=saved.rows_are)),
+        groups=None if prepared is None else prepared.groups,
+        notes=None if prepared is None else (*saved.table.remarks_, *prepared.target.notes),
+        assessment=assessment,
+        title=f"{target}, {file}" if target else file,
+        command=command_of(saved.metadata) if saved.by_fit else None,
+    )
 
 
-def n_training_rows(saved: SavedModel, matrix: Any) -> int:
-    """Number of prepared rows that equal a row of the fit, if the model holds those."""
-    known = saved.known
-    if known is None:  # of a table in blocks
-        return 0
-    of_both = sparse.vstack if sparse.issparse(matrix) else np.vstack
-    groups = duplicate_groups(of_both([known, matrix]))
-    return int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())
+def choice_of(saved: SavedModel, facts: Facts) -> str:
+    """A sentence about what the selection of the model means for its scores."""
+    model = facts.model
+    if model.nested:
+        n = model.nested.units.n_units
+        several = {"fold": f"of {n} folds", "window": f"of {n} windows of time"}
+        unit = several.get(model.unit, unit_words(model.unit))
+        text = f"for these scores {model.repeated_without(unit)}"
+        if model.prepared_anew:
+            return f"{text}: the columns were prepared and the model was tuned anew"
+        more = "" if model.nested.whole else f"; by {REMEDIES['evaluate']} the whole selection is"
+        return f"{text}; the preparation of the columns was not repeated{more}"
+    in_time = saved.options.get("time")
+    remedy = "looms assess --time gives" if in_time else model.unbiased_by
+    text = f"{model.method} tuned this model, so its scores are optimistic"
+    return f"{text}; {remedy} unbiased ones" if remedy else text
+
+
+def plain_scores(
+    scores: ValuesAndErrors, baselines: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """Scores with their standard errors and baselines, for JSON."""
+    return {
+        name: {"value": value, "standard_error": error, "baseline": baselines.get(name, np.nan)}
+        for name, (value, error) in scores.items()
+    }
+
+
+def command_of(metadata: Mapping[str, Any]) -> str:
+    """The command that fitted a model, as a shell takes it; the file without its folders."""
+    options = options_text({"target": metadata["target"]} | metadata["options"])
+    return f"looms fit {shlex.quote(metadata['file'])} {options}".strip()
+
+
+def options_text(options: Mapping[str, Any]) -> str:
+    """Options of a fit as a shell takes them, but for those at their defaults."""
+    defaults, words = {f.name: f.default for f in fields(FitRequest)}, list[str]()
+    for name, value in options.items():
+        if not value or value == defaults.get(name):
+            continue
+        values = value if isinstance(value, list) else [value]
+        if name in LISTS:
+            values = [",".join(values)]
+        given = [""] if value is True else [f" {shlex.quote(str(each))}" for each in values]
+        words += [f"{flag(name)}{each}" for each in given]
+    return " ".join(words)
+
+
+def show_choice(saved: SavedModel, facts: Facts) -> None:
+    """Print what was tried, the hyper-parameters of the best one, and its held-out scores."""
+    width = console().width
+    rule = saved.options.get("threshold")
+    parts = facts.model, facts.loo["confusion"], facts.importance
+    print_blocks(*overview(*parts, wide=width >= WIDE, width=width, rule=rule))

@@ -59,8 +59,8 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
 
 
 @contextmanager
-def catch_messages(prefix: str = "") -> Iterator[None]:
-    """Turns warnings into notes, each once, and ValueError into input errors."""
+def catch_messages() -> Iterator[None]:
+    """Turns warnings into notes, each once."""
     told: set[str] = set()
 
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -68,7 +68,7 @@ def catch_messages(prefix: str = "") -> Iterator[None]:
             note(str(message))
         told.add(str(message))
 
-    with warnings.catch_warnings(), refused(prefix):
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = tell
         yield
@@ -235,8 +235,13 @@ def check_can_write(
         raise InputError(f"{path} is not a regular file; name another {option}")
     if exists and not force:
         raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
-    if exists and path.stat().st_size and not _begins_with(path, holds):
-        raise InputError(f"{path} is not a file that this command writes; name another {option}")
+    if exists and path.stat().st_size:
+        with path.open("rb") as file:
+            begins = file.read(100_000).decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+        ours = re.match(holds, begins, re.IGNORECASE | re.MULTILINE)
+        if not (is_model_file(path) if holds == "model" else ours):
+            what = "is not a file that this command writes"
+            raise InputError(f"{path} {what}; name another {option}")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
     with writing(path, option):
@@ -248,14 +253,6 @@ def check_can_write_csv(path: Path | None, force: bool, *inputs: Path, holds: st
     check_can_write(path, force, *inputs, holds=holds)
     if path is not None and path.suffix.lower() in _NOT_CSV:
         raise InputError(f"{path}: the output is CSV: name {table_name(path)}.csv")
-
-
-def _begins_with(path: Path, holds: str) -> bool:
-    if holds == "model":
-        return is_model_file(path)
-    with path.open("rb") as file:
-        begins = file.read(100_000).decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
-    return re.match(holds, begins, re.IGNORECASE | re.MULTILINE) is not None
 
 
 @contextmanager

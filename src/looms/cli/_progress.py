@@ -13,7 +13,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from looms._words import score_text
 from looms.assessment._split_run import SplitResult
 from looms.cli._errors import echo, is_quiet, visible
+from looms.cli._request import tell_columns
 from looms.report.text import CRITERIA
+from looms.tables import TablePreprocessor
+from looms.tables._target import Target
 
 #: Number of rows from which the time of an evaluation grows with its third power.
 CUBIC_FROM = 800
@@ -27,15 +30,19 @@ class Meter:
     """Counter of candidates, splits or refits, for use as a context manager.
 
     It is a callback of scikit-learn for candidates. These are tuned on a table of ``n_rows``, and
-    the time of an evaluation grows with this ``power`` of the rows. It also has the callbacks
-    `split` for an assessment and `refit` for diagnostics.
+    the time of an evaluation grows with this ``power`` of the rows. Of a ``target`` there are notes
+    on its labels and the columns, once, before the search. It also has the callbacks `split` for an
+    assessment and `refit` for diagnostics.
     """
 
-    def __init__(self, title: str, n_rows: int = 0, power: int = 3) -> None:
-        self._title, self._n_rows, self._power = title, n_rows, power
+    def __init__(
+        self, title: str, n_rows: int = 0, power: int = 3, target: Target | None = None
+    ) -> None:
+        self._title, self._n_rows, self._power, self._target = title, n_rows, power, target
         self._at_start, self._began = 0, time.monotonic()
         self._last = self._said = self._began
         self._seconds: list[float] = []
+        self._values: list[float] = []
         self._landmarks: int | None = None
         self._bar: Progress | None = None
 
@@ -74,13 +81,12 @@ class Meter:
         left, loo = self._left_of(done, total), result.loo_scores
         name = "All rows" if result.index < 0 else f"Split {result.index}"
         of_loo = {name: f", own {score_text(score)}" for name, score in loo.items()}
-        texts = [
+        scores = "; ".join(
             f"{key} {score_text(score)}{of_loo.get(key, '')}"
             for key, score in result.scores.items()
-        ]
+        )
         if result.error is not None:
-            texts = [visible(" ".join(f"raised {result.error}".split()))]
-        scores = "; ".join(texts)
+            scores = visible(" ".join(f"raised {result.error}".split()))
         self.show(done, total, scores + left, f"{name}: {scores} ({done} of {total}{left})")
 
     def refit(self, done: int, total: int) -> None:
@@ -105,6 +111,12 @@ class Meter:
             line, after = f"Scores: {total} fits, each without a fold, which it predicts", 0.0
         self.show(done, total, f"fits without a fold{left}", line, after)
 
+    def on_columns(self, estimator: object, preprocessor: TablePreprocessor) -> None:
+        """Notes on the columns, as this preprocessor was fitted to them."""
+        if self._target is not None:
+            tell_columns(preprocessor, self._target)
+            self._target = None
+
     def setup(self, estimator: object, context: Any) -> None:
         """Nothing to prepare, and nothing to tidy up."""
 
@@ -117,11 +129,8 @@ class Meter:
             kernel, comma, criterion = context.task_name.rpartition(", ")
             self._name = f"{kernel}{comma}{CRITERIA.get(criterion, (criterion,))[0]}"
             self._began = self._last = time.monotonic()
-            self._n = self._total = 0
-            self._values = [np.inf]
-            self._landmarks = None
-            self._on_all = 0
-            self._of_all = np.inf
+            self._n = self._total = self._on_all = 0
+            self._landmarks, self._of_all = None, np.inf
             line = f"Candidate {k + 1} of {self._n_candidates}: {self._name}"
             self.show(k, self._n_candidates, self._name, line)
 
@@ -130,10 +139,7 @@ class Meter:
         now = time.monotonic()
         self._on_all = USUAL_EVALUATIONS if self._landmarks is None else 1
         self._landmarks = n_landmarks if self._power == 3 else None
-        self._n = n
-        self._values = []
-        self._pace = np.inf
-        self._last = now
+        self._n, self._values, self._pace, self._last = n, [], np.inf, now
         if n == self._n_rows and self._landmarks is None:  # the longest, of few evaluations
             self._show_search(now, "whole kernel matrix" if self._power == 3 else "all rows")
 
@@ -141,9 +147,7 @@ class Meter:
         """Rows, evaluations and best value of the running search, and the time left."""
         now = time.monotonic()
         if n != self._n:  # of a search that does not tell its stages
-            self._n = n
-            self._values = []
-            self._pace = np.inf
+            self._n, self._values, self._pace = n, [], np.inf
         self._total += 1
         self._values.append(value)
         # The shortest: the time to the first on fewer rows, and to some later, holds other work.
@@ -155,12 +159,24 @@ class Meter:
         self._show_search(now, f"evaluation {self._total}, best {min(self._values):.4g}")
 
     def _show_search(self, now: float, what: str) -> None:
-        on = f"{self._n} of {self._n_rows} rows"
-        if self._landmarks is not None:
-            on = f"{self._landmarks} landmarks of {self._n_rows} rows"
-        text = f"{self._name}: {on}, {what}{self._left(now)}"
-        k, elapsed = len(self._seconds), duration(now - self._began)
-        line = f"Candidate {k + 1} of {self._n_candidates}: {text} ({elapsed})"
+        """Where the search is, and the time left for all candidates, if it is known.
+
+        It is based on the mean time of the candidates before. For the first one it is the time of
+        the usual evaluations on all rows, each n³ in the number of rows (n on landmarks), once a
+        stage has enough rows for this to hold. If landmarks suffice, it is one of them.
+        """
+        k, elapsed, seconds = len(self._seconds), now - self._began, 0.0
+        after = self._n_candidates - k - 1
+        if self._seconds:
+            seconds = (after + 1) * sum(self._seconds) / k - elapsed
+        elif self._on_all and self._of_all < np.inf:
+            done = len(self._values) if self._n == self._n_rows else 0
+            to_go = (1 if self._landmarks else self._on_all - done) * self._of_all
+            seconds = to_go + after * (elapsed + to_go)
+        left = f", about {duration(seconds)} left" if seconds > 0 else ""
+        on = self._n if self._landmarks is None else f"{self._landmarks} landmarks"
+        text = f"{self._name}: {on} of {self._n_rows} rows, {what}{left}"
+        line = f"Candidate {k + 1} of {self._n_candidates}: {text} ({duration(elapsed)})"
         self.show(k, self._n_candidates, text, line, SECONDS_PER_LINE)
 
     def on_fit_task_end(self, estimator: object, context: Any) -> None:
@@ -169,24 +185,6 @@ class Meter:
             self._last = time.monotonic()
             self._seconds.append(self._last - self._began)
             self.show(len(self._seconds), self._n_candidates, "", None)
-
-    def _left(self, now: float) -> str:
-        """Time left for all candidates, as text; empty if it is not known.
-
-        It is based on the mean time of the candidates before. For the first one it is the time of
-        the usual evaluations on all rows, each n³ in the number of rows (n on landmarks), once a
-        stage has enough rows for this to hold. If landmarks suffice, it is one of them.
-        """
-        after, elapsed = self._n_candidates - len(self._seconds) - 1, now - self._began
-        if self._seconds:
-            seconds = (after + 1) * sum(self._seconds) / len(self._seconds) - elapsed
-        elif self._on_all and self._of_all < np.inf:
-            done = len(self._values) if self._n == self._n_rows else 0
-            to_go = (1 if self._landmarks else self._on_all - done) * self._of_all
-            seconds = to_go + after * (elapsed + to_go)
-        else:
-            return ""
-        return f", about {duration(seconds)} left" if seconds > 0 else ""
 
 
 def _is_terminal() -> bool:

@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import signature
+from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 
-from looms import (
-    KernelClassifier,
-    KernelRegressor,
-    Search,
-    TabularClassifier,
-    TabularRegressor,
-)
+import looms
+from looms._checks import take_rows
+from looms._memory import free_memory, gigabytes
+from looms._threads import available_threads
 from looms._typing import AnyArray
+from looms._words import count
+from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
-from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_SEARCH, PARAMETERS
-from looms.cli._options import Bounds, Column
-from looms.cli._output import catch_messages, refused, warning
-from looms.cli._prepare import Prepared
+from looms.cli._options import (
+    OF_CANDIDATES,
+    OF_MODEL,
+    OF_SEARCH,
+    PARAMETERS,
+    Bounds,
+    Column,
+    flag,
+)
+from looms.cli._output import note, refused, warning, writing
+from looms.cli._source import Source
+from looms.datasets._large import SAMPLE, TableBlocks, first_pass
+from looms.duplicates import duplicate_groups
 from looms.estimators._one_kernel import FULL_ROWS
-from looms.folds import GapKFold, fold_numbers, group_numbers
+from looms.folds import GapKFold, fold_numbers, group_numbers, joined_groups
+from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
-from looms.tables._cells import POINT
-from looms.tables._target import Task
+from looms.tables._cells import POINT, Marks
+from looms.tables._columns import marks_in
+from looms.tables._frames import Column as Cells
+from looms.tables._preprocessor import matrix_of, remarks_in
+from looms.tables._remarks import CHANGED, sentence
+from looms.tables._target import Features, Target, Task, target_of, text
 
 #: Windows of time that are held out.
 WINDOWS = 10
 _NO_ROWS = np.empty((0, 0))
+#: Rows in a working block of a dense table, and of a sparse one, which every sweep reads again.
+_SIZE, _SPARSE_SIZE = 512, 2048
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def value_of(option: str, value: Any) -> Any:
@@ -47,9 +70,35 @@ def value_of(option: str, value: Any) -> Any:
     return int(value) if whole else value
 
 
+@dataclass
+class Prepared:
+    """Rows to fit, as they were read.
+
+    Rows of one label in ``groups`` are held out together; ``weight`` are their weights. ``rows``
+    are the numbers of the rows in the file, from 1; ``marks`` are those of numbers in text. For a
+    table larger than memory, ``X`` is a
+    sample of the rows, ``ranges`` are those of all, and ``blocks`` are all rows, prepared.
+    """
+
+    X: Features
+    target: Target
+    rows: AnyArray
+    groups: AnyArray | None = None
+    weight: AnyArray | None = None
+    marks: Marks = POINT
+    ranges: dict[str, list[float]] | None = None
+    blocks: RowBlocks | None = None
+
+    @cached_property
+    def preprocessor(self) -> TablePreprocessor:
+        """A preprocessor that is fitted to the rows."""
+        with refused():
+            return TablePreprocessor(decimal=self.marks).fit(self.X, ranges=self.ranges)
+
+
 @dataclass(frozen=True)
 class ModelRequest:
-    """Model to fit; None leaves it to the model.
+    """Target to learn and model to fit; None leaves it to the model.
 
     Parameters
     ----------
@@ -117,6 +166,9 @@ class ModelRequest:
         kernel matrix; default auto: landmarks for more than 5000 rows.
     """
 
+    target: str | None = None
+    drop: list[str] | None = None
+    drop_missing_targets: bool = False
     task: Task = "auto"
     order: Annotated[list[str] | None, "CLASS"] = None
     candidates: Annotated[list[str] | None, "KERNEL"] = None
@@ -175,22 +227,23 @@ class ModelRequest:
     def _values(self, *options: str) -> dict[str, Any]:
         """Values of those of the options that were given, as Python takes them."""
         given = {name: getattr(self, name) for name in options}
-        values = {name: value_of(name, value) for name, value in given.items() if value is not None}
-        return values | ({"cv": self.folds} if "cv" in options and self.folds else {})
+        return {name: value_of(name, value) for name, value in given.items() if value is not None}
 
     def model(self, classes: bool, rows: Any = _NO_ROWS) -> Any:
         """The unfitted model, of classes or of numbers; refuses options of the other.
 
         Expert options need the candidates of "auto", which depend on the ``rows`` of the fit.
         """
-        kind: Any = TabularClassifier if classes else TabularRegressor
+        kind: Any = looms.TabularClassifier if classes else looms.TabularRegressor
         tasks, values = ("classification", "regression"), dict[str, Any]()
         for name, value in self._values(*OF_MODEL).items():
             parameter = PARAMETERS.get(name, name)
             if parameter not in signature(kind).parameters:
                 other, this = reversed(tasks) if classes else tasks
-                raise InputError(f"{_option(name)} is for {other}, but this is {this}; see --task")
+                raise InputError(f"{flag(name)} is for {other}, but this is {this}; see --task")
             values[parameter] = value
+        if self.folds:
+            values["cv"] = self.folds
         if any(getattr(self, name) for name in OF_CANDIDATES):
             values["candidates"] = self._candidates(kind(), classes, rows)
         return kind(**values)
@@ -198,23 +251,27 @@ class ModelRequest:
     def _candidates(self, of_auto: Any, classes: bool, rows: Any) -> list[Any]:
         """Candidates with the expert options, one for each kernel and criterion, and the others."""
         options = {OF_SEARCH[name]: value for name, value in self._values(*OF_SEARCH).items()}
-        kind: Any = KernelClassifier if classes else KernelRegressor
+        kind: Any = looms.KernelClassifier if classes else looms.KernelRegressor
         m = value_of("n_landmarks", self.n_landmarks or "auto")
         if self.loss is not None and not classes:
             raise InputError("--loss is for classification, but this is a regression; see --task")
         tried = [kind(kernel) for kernel in self.kernels if kernel != "auto"]
         tried = tried or of_auto._candidates_for(rows)
         criteria: list[Any] = list(self.criterion) if self.criterion else [None]
-        searches = [Search(criterion, prior=self.prior, **options) for criterion in criteria]
-        loss = {} if self.loss is None else {"loss": self.loss}
+        searches = [looms.Search(criterion, prior=self.prior, **options) for criterion in criteria]
+        of_all = {"n_landmarks": m} | ({"loss": self.loss} if self.loss else {})
+        candidates: list[Any] = []
+        for one in tried:
+            made = [one]
+            if isinstance(one, kind):
+                made = [clone(one).set_params(search=search, **of_all) for search in searches]
+            candidates += made
+        return candidates
 
-        def with_options(one: Any) -> list[Any]:
-            if not isinstance(one, kind):
-                return [one]
-            of_all = {"n_landmarks": m, **loss}
-            return [clone(one).set_params(search=search, **of_all) for search in searches]
-
-        return [candidate for one in tried for candidate in with_options(one)]
+    def takes_matrix(self, n_rows: int) -> bool:
+        """True if a fit to so many rows has their kernel matrix, not landmarks."""
+        few = n_rows <= FULL_ROWS and self.n_landmarks in (None, "auto")
+        return few or self.n_landmarks == "none"
 
     def model_for(self, prepared: Prepared, again: bool = False) -> Any:
         """The unfitted model for a table; refuses what it would refuse for these rows.
@@ -222,12 +279,28 @@ class ModelRequest:
         Splits fit it ``again`` to some of the rows, with the columns and kinds of the whole table.
         """
         classes, y = prepared.target.task == "classification", prepared.target.y
-        model = self.model(classes, prepared.matrix_like)
-        self._check_folds(prepared, classes)
-        if classes:
-            positive = self._check_classes(y)
-            if positive is not None:
-                model.set_params(pos_label=positive)
+        rows: Any = np.empty((len(y), 0))  # of which "auto" takes the number
+        if prepared.blocks is not None or issparse(prepared.X):
+            rows = prepared.X if prepared.blocks is None else prepared.blocks
+        model = self.model(classes, rows)
+        given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap}
+        if self.time:  # whose windows have another name in Python
+            given["--cv"] = self.cv
+        prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
+        with refused(prefix and f"{prefix}: "):
+            groups = group_numbers(prepared.groups, len(y))
+            fold_numbers(self.folds, y, groups, classes=classes)
+        labels, counts = np.unique(y, return_counts=True)
+        rule = value_of("threshold", self.threshold or "0.5")
+        if self.positive is not None:
+            named = {str(label): label for label in labels.tolist()}
+            model.set_params(pos_label=named.get(self.positive, self.positive))
+        elif rule not in (0.5, "balanced") and len(labels) == 2 and counts[1] > counts[0]:
+            negative, positive = labels
+            warning(
+                f"--threshold {self.threshold} treats {positive} as the positive class, but most "
+                f"rows have it. If {negative} is to be detected, give --positive {negative}"
+            )
         if again:
             before = TablePreprocessor(kinds=prepared.preprocessor.kinds_ or None)
             model.set_params(preprocess=before)
@@ -236,38 +309,131 @@ class ModelRequest:
             model.set_params(preprocess=TablePreprocessor(decimal=(decimal, thousands)))
         return model
 
-    def _check_folds(self, prepared: Prepared, classes: bool) -> None:
-        """Refuse folds that cannot be made, naming the options that ask for them."""
-        y = prepared.target.y
-        given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap}
-        if self.time:  # whose windows have another name in Python
-            given["--cv"] = self.cv
-        prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
-        with catch_messages(prefix=prefix and f"{prefix}: "):
-            groups = group_numbers(prepared.groups, len(y))
-            fold_numbers(self.folds, y, groups, classes=classes)
 
-    def _check_classes(self, y: AnyArray) -> Any:
-        """The positive class, if one was named."""
-        labels, counts = np.unique(y, return_counts=True)
-        if self.positive is not None:
-            named = {str(label): label for label in labels.tolist()}
-            return named.get(self.positive, self.positive)
-        rule = value_of("threshold", self.threshold or "0.5")
-        if rule not in (0.5, "balanced") and len(labels) == 2 and counts[1] > counts[0]:
-            negative, positive = labels
-            warning(
-                f"--threshold {self.threshold} treats {positive} as the positive class, but most "
-                f"rows have it. If {negative} is to be detected, give --positive {negative}"
+@dataclass(frozen=True)
+class FitRequest(Source, ModelRequest):
+    """A file, and the model to fit to it."""
+
+    def prepare(self) -> Prepared:
+        """The rows of a file; notes on how it is understood go to stderr."""
+        path, drop = self.file, list(self.drop or ())
+        used = {
+            "--groups": (self.groups, "groups"),
+            "--time": (self.time, "orders"),
+            "--sample-weight": (self.sample_weight, "weighs"),
+        }
+        for option, (name, does) in used.items():
+            if name is not None and name == self.target:
+                raise InputError(f"{path}: {option} {name} is the target; name another column")
+            if name in drop:
+                note(f"{name!r} only {does} rows; it is not a feature")
+                drop.remove(name)
+        table = self.read(self.target, drop_missing=self.drop_missing_targets)
+        X, target, marks = self._understood(table.X, table.y, drop)
+        groups = self.labels_in(X, self.groups)
+        weight = self.weights_in(X, self.sample_weight, marks)
+        times = self.times_in(X, self.time, marks)
+        named = {name for name, _ in used.values()} - {None}
+        X = X.drop(columns=list(named)) if named else X
+        rows = np.arange(X.shape[0]) if issparse(X) else X.index.to_numpy()
+        if times is not None:
+            if not self.groups and len(np.unique(times)) < len(times):
+                note(f"--time {self.time}: rows of one time are held out together")
+                _, first, number = np.unique(times, return_index=True, return_inverse=True)
+                groups = text(table.X[self.time])[first][number]
+            order = np.argsort(times, kind="stable")
+            X, rows = X.iloc[order], rows[order]
+            target = replace(target, y=target.y[order])
+            groups, weight = take_rows(groups, order), take_rows(weight, order)
+        prepared = Prepared(X, target, rows + 1, groups, weight, marks)
+        if self.duplicates == "group":
+            equal = duplicate_groups(matrix_of(prepared.preprocessor, X))
+            prepared.groups = joined_groups(group_numbers(groups, len(rows)), equal)
+        return prepared
+
+    def prepare_in_blocks(self, memory: str | None, beside: Path, stack: ExitStack) -> Prepared:
+        """Table of a file, with columns prepared according to a sample of the rows.
+
+        The matrix is in memory if the sample is the whole table; else it is blocks of rows, for a
+        dense table in a file of a folder ``beside`` the model, which the ``stack`` removes. Refuses
+        what takes more memory than allowed, such as 2GB.
+        """
+        allowed = None
+        if memory is not None:
+            amount = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?([KMGT]?)B?"
+            match = re.fullmatch(amount, memory.strip(), re.IGNORECASE)
+            if match is None:
+                such = "an amount of memory, such as 2GB or 500MB"
+                raise InputError(f"--memory {memory} is not {such}")
+            allowed = int(float(match[1]) * _UNITS[match[2].upper()])
+        reader, path = self.open(self.target), self.file
+        first = first_pass(reader, decimal=self.decimal, drop=self.drop or ())
+        sample, target, marks = self._understood(first.sample.X, first.y, self.drop or ())
+        rows = np.arange(1, first.n_rows + 1)
+        prepared = Prepared(sample, target, rows, marks=marks, ranges=first.ranges)
+        n_sampled, in_memory = len(first.places), issparse(sample)
+        if n_sampled == first.n_rows:
+            return prepared
+        size = _SPARSE_SIZE if in_memory else None
+        blocks = TableBlocks(reader, prepared.preprocessor, first, size)
+        n_outputs = 1 if target.task == "regression" else len(np.unique(target.y))
+        given = self.n_landmarks or "auto"
+        rank = int(given) if given.isdecimal() else LARGEST_RANK
+        most, needed = allowed or free_memory(), bytes_needed(blocks.shape, n_outputs, rank)
+        if most is not None and needed > most:
+            fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
+            fit = "no number fits: allow more by --memory"
+            if fits:
+                fit = f"--n-landmarks {fits[-1]} fits"
+            raise InputError(
+                f"{path}: {count(first.n_rows, 'row')} and --n-landmarks {given} take about "
+                f"{gigabytes(needed)} of memory, and {gigabytes(most)} may be used; {fit}"
             )
-        return None
+        on_disk = f" and, meanwhile, {gigabytes(8 * prod(blocks.shape))} next to the model"
+        note(
+            f"{path.name}: {first.n_rows:,} rows in blocks; columns are prepared by a sample of "
+            f"{n_sampled:,} rows; about {gigabytes(needed)} of memory{'' if in_memory else on_disk}"
+        )
+        note(f"rows in blocks are not saved: for intervals or sets, fit up to {SAMPLE:,} rows")
+        prepared.blocks = blocks
+        if not in_memory:
+            with writing(beside, "--output"):
+                folder = stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=beside))
+                prepared.blocks = blocks.stored(Path(folder) / "X.npy", _SIZE)
+        return prepared
+
+    def _understood(
+        self, X: Features, y: Cells | None, drop: Sequence[str]
+    ) -> tuple[Features, Target, Marks]:
+        """Rows without the columns to leave out; the target, with a note on it; and the marks."""
+        whole, X = X, self.without(X, drop, self.target)
+        if y is None:
+            raise self.no_target(X)
+        marks = marks_in(whole, y, decimal=self.decimal)
+        with refused():
+            target = target_of(y, self.task, marks, self.order)
+        note(f"{target.task}: {target.reason}")
+        return X, target, marks
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
+    """Notes on columns and labels that may be other than they look; warnings of what is lost."""
+    for remark in remarks_in(preprocessor):
+        (warning if remark.topic in CHANGED else note)(sentence(remark))
+    for text_of_labels in target.notes:
+        note(text_of_labels)
 
 
-def takes_matrix(request: ModelRequest, n_rows: int) -> bool:
-    """True if a fit to so many rows has their kernel matrix, not landmarks."""
-    few = n_rows <= FULL_ROWS and request.n_landmarks in (None, "auto")
-    return few or request.n_landmarks == "none"
+def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:
+    """Approximate memory of a fit: the program, m × m matrices, working blocks, columns of rows,
+    and the quarter of the rows on which a search runs before all of them.
+
+    The counts of matrices and columns are from fits with 2,000,000 rows and with 1000 landmarks.
+    Two classes have one output.
+    """
+    (n_rows, n_features), threads = shape, available_threads()
+    columns = 20 + 10 * (1 if n_outputs == 2 else n_outputs)
+    matrices = (30 + 4 * threads) * (rank + 1) ** 2
+    at_work = 8 * threads * _SIZE * rank
+    subset = n_features * max(n_rows // 4, 20 * rank)
+    return 420 * 10**6 + 8 * (matrices + at_work + subset + columns * n_rows)

@@ -6,27 +6,24 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import looms
 from looms.assessment import AssessmentInterrupted
-from looms.assessment import assess as assess_splits
-from looms.assessment import compare as compare_splits
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
-from looms.cli._options import Bounds, Columns, Metrics, Source, command
+from looms.cli._model import facts_of
+from looms.cli._options import Bounds, Metrics, command
 from looms.cli._output import (
-    catch_messages,
-    check_can_write,
     check_can_write_csv,
     csv_text,
+    refused,
     show_json,
     warning,
     write_or_print,
     write_stdout,
 )
-from looms.cli._prepare import Prepared, prepare_file, tell_columns
 from looms.cli._progress import Meter
-from looms.cli._request import ModelRequest
-from looms.cli._scores import facts_of
-from looms.cli.fit import PAGE, check_report, train, write_report
+from looms.cli._request import FitRequest, Prepared, tell_columns
+from looms.cli.fit import check_report, train, write_report
 from looms.report.scores import outer
 from looms.report.text import plain
 
@@ -52,7 +49,7 @@ class SplitRequest:
     metric: Metrics = None
     store: Path | None = None
 
-    def options(self, request: ModelRequest, prepared: Prepared) -> dict[str, Any]:
+    def options(self, request: FitRequest, prepared: Prepared) -> dict[str, Any]:
         """Options of `looms.assess`."""
         return {
             "n_splits": self.splits,
@@ -69,7 +66,7 @@ class SplitRequest:
 
 
 @dataclass(frozen=True)
-class SeveralRequests(ModelRequest):
+class SeveralRequests(FitRequest):
     """Options that several models share, each of one candidate."""
 
     def __post_init__(self) -> None:
@@ -81,23 +78,21 @@ class SeveralRequests(ModelRequest):
                 "--time is not for looms compare: assess each candidate by looms assess"
             )
 
-    def requests(self) -> dict[str, ModelRequest]:
+    def requests(self) -> dict[str, FitRequest]:
         """Request of each candidate by its name; ``auto`` is the default model."""
         shared = asdict(self)
         return {
-            name: ModelRequest(**shared | {"candidates": [name]}) for name in self.candidates or ()
+            name: FitRequest(**shared | {"candidates": [name]}) for name in self.candidates or ()
         }
 
 
 @command
 def assess(
     *,
-    columns: Columns,
-    request: ModelRequest,
+    request: FitRequest,
     outer_splits: SplitRequest,
     output: Path | None = None,
     report: Path | None = None,
-    source: Source,
     json: bool = False,
     force: bool = False,
 ) -> None:
@@ -116,19 +111,17 @@ def assess(
     looms assess clinic.csv -t relapse --method kfold --splits 10 --store runs --jobs -1
     looms assess days.csv -t sales --time day --gap 7
     """
-    file = source.file
-    check_report(report, output)
+    check_report(report, output, force, request.file)
     if request.time is not None and (how := outer_splits.method) is not None:
         raise InputError(f"--time tests rows after the training rows, which --method {how} mixes")
-    check_can_write_csv(output, force, file, holds="split,n_train,n_test,")
-    check_can_write(report, force, file, option="--report", holds=PAGE)
-    prepared = prepare_file(source, columns, request)
+    check_can_write_csv(output, force, request.file, holds="split,n_train,n_test,")
+    prepared = request.prepare()
     tell_columns(prepared.preprocessor, prepared.target)
     model, y = request.model_for(prepared, again=True), prepared.target.y
     options = outer_splits.options(request, prepared)
     try:
-        with catch_messages(), Meter("Splits") as meter:
-            result = assess_splits(model, prepared.X, y, progress=meter.split, **options)
+        with refused(), Meter("Splits") as meter:
+            result = looms.assess(model, prepared.X, y, progress=meter.split, **options)
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
             show_result(interrupt.result, request, json)
@@ -137,9 +130,8 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            fitted = train(model, prepared, request, True, True, columns, source)
-            facts = facts_of(fitted, prepared, result)
-            write_report(report, facts)
+            fitted = train(model, prepared, request, again=True)
+            write_report(report, facts_of(fitted, prepared, result))
     finally:
         show_result(result, request, json)
 
@@ -147,11 +139,9 @@ def assess(
 @command
 def compare(
     *,
-    columns: Columns,
     request: SeveralRequests,
     outer_splits: SplitRequest,
     output: Path | None = None,
-    source: Source,
     json: bool = False,
     force: bool = False,
 ) -> None:
@@ -172,16 +162,16 @@ def compare(
     looms compare clinic.csv -t relapse -c auto,rbf --splits 20 --groups patient
     looms compare homes.csv -t price -c rbf,ard --metric neg_mean_absolute_error
     """
-    check_can_write_csv(output, force, source.file, holds="first,second,score,")
-    prepared = prepare_file(source, columns, request)
+    check_can_write_csv(output, force, request.file, holds="first,second,score,")
+    prepared = request.prepare()
     tell_columns(prepared.preprocessor, prepared.target)
     models = {
         name: candidate.model_for(prepared, again=True)
         for name, candidate in request.requests().items()
     }
     y, options = prepared.target.y, outer_splits.options(request, prepared)
-    with catch_messages(), Meter("Splits") as meter:
-        result = compare_splits(models, prepared.X, y, progress=meter.split, **options)
+    with refused(), Meter("Splits") as meter:
+        result = looms.compare(models, prepared.X, y, progress=meter.split, **options)
     named = {name: replace(found, estimator=name) for name, found in result.results.items()}
     result = replace(result, results=named)
     table = result.differences()
@@ -195,7 +185,7 @@ def compare(
         write_stdout(f"{result.summary()}\n")
 
 
-def show_result(result: Assessment, request: ModelRequest, json: bool) -> None:
+def show_result(result: Assessment, request: FitRequest, json: bool) -> None:
     """Scores of an assessment on standard output, the model by the names of its candidates."""
     result = replace(result, estimator=f"candidates {', '.join(request.kernels)}")
     if n_failed := len(result.failures):

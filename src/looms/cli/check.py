@@ -6,18 +6,17 @@ from pathlib import Path
 
 import looms
 from looms._optional import require
-from looms.cli._options import Column, Source, command
+from looms.cli._options import Column, command
 from looms.cli._output import (
-    catch_messages,
     check_can_write,
     note,
+    refused,
     show_json,
     write_stdout,
     writing,
 )
-from looms.cli._prepare import drop_columns, labels_of_groups, no_target, read
+from looms.cli._source import Source
 from looms.cli.fit import PAGE
-from looms.report import TableCheck
 from looms.tables._target import Task
 
 
@@ -56,15 +55,14 @@ def check(
     if report is not None:
         require("jinja2", "--report", "report")
     check_can_write(report, force, file, option="--report", holds=PAGE)
-    table = read(source, target, drop_missing=True)
-    X = drop_columns(file, table.X, drop, target)
+    table = source.read(target, drop_missing=True)
+    X = source.without(table.X, drop, target)
     if table.y is None:
-        raise no_target(file, X)
-    labels = labels_of_groups(file, X, groups)
+        raise source.no_target(X)
+    labels = source.labels_in(X, groups)
     X = X.drop(columns=groups) if groups else X
-    with catch_messages(prefix=f"{file}: "):
+    with refused(f"{file}: "):
         result = looms.check(X, table.y, labels, task=task, decimal=source.decimal)
-    result = TableCheck({**result, "target": target})
     if report is not None:
         with writing(report, "--report"):
             result.report(report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -18,9 +17,8 @@ from looms._typing import AnyArray
 from looms._words import count, score_text
 from looms.cli._errors import InputError
 from looms.cli._model import IN_FILE, SavedModel, fitting, load, rows_for
-from looms.cli._options import Bounds, Column, Reading, command
+from looms.cli._options import Bounds, Column, command
 from looms.cli._output import (
-    catch_messages,
     check_can_write,
     check_can_write_csv,
     console,
@@ -31,10 +29,9 @@ from looms.cli._output import (
     write_or_print,
     write_output,
 )
-from looms.cli._prepare import labels_of_groups
 from looms.cli._progress import Meter
+from looms.cli._source import Reading, Source
 from looms.diagnostics._goodness_of_fit import GoodnessOfFit, least_replicates
-from looms.diagnostics._problem import classes_and_labels
 from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates, numbered
 from looms.estimators._model import scores_of
@@ -51,13 +48,8 @@ DRAWN = {
     "held-out": "with labels drawn by the held-out probabilities",
     "pairs": "of the rows",
 }
-#: Files of the figures, and the statistics that they show; the last needs a bootstrap.
-FIGURES = {
-    "error_rates.png": "errors",
-    "deviance.png": "deviance",
-    "influence.png": "influence",
-    "goodness_of_fit.png": "fit",
-}
+#: Statistics with a figure; the last needs a bootstrap.
+FIGURES = ("error_rates", "deviance", "influence", "goodness_of_fit")
 
 
 @dataclass(frozen=True)
@@ -109,7 +101,6 @@ class Subject:
     X, y : rows and their classes.
     groups : (n_rows,) labels, the same for rows left out together; None for each row by itself.
     rows : (n_rows,) their numbers.
-    description : the model in words.
     name : what the rows are of: a file, or the fit.
     rows_are : what the numbers are, as `looms.cli._model.IN_FILE` has it.
     """
@@ -119,24 +110,22 @@ class Subject:
     y: AnyArray
     groups: AnyArray | None
     rows: AnyArray
-    description: str
     name: str
     rows_are: str = IN_FILE
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Statistics of a subject; rows have the numbers that it gives.
+    """Statistics of the rows of a subject, which have the numbers that it gives.
 
     ``unit`` is what is left out at a time: "row", "group" or "fold".
     """
 
-    subject: Subject
     unit: str
-    errors: ExcessError
+    error_rates: ExcessError
     deviance: Deviance
     influence: Influence
-    fit: GoodnessOfFit | None
+    goodness_of_fit: GoodnessOfFit | None
 
 
 @command
@@ -184,7 +173,12 @@ def diagnose(
     """
     check_can_write_csv(output, force, data or model, model, holds=_HEADER)
     if plot is not None:
-        check_figures(plot, FIGURES if plan.bootstrap else list(FIGURES)[:-1], force)
+        require("matplotlib.figure", "--plot", extra="plot")
+        if plot.exists() and not plot.is_dir():
+            raise InputError(f"{plot} is not a folder; name one for the figures")
+        files = [plot / f"{name}.png" for name in (FIGURES if plan.bootstrap else FIGURES[:-1])]
+        for path in files if plot.is_dir() else [plot]:
+            check_can_write(path, force, option="--plot", holds="\ufffdPNG")
     if groups and data is None:
         raise InputError("--groups is a column of --data; give both")
     saved = load(model, reading.max_bytes)
@@ -195,140 +189,123 @@ def diagnose(
             f"looms.diagnostics.case_deletion(looms.load({str(model)!r}))"
         )
     if data is None:
-        subject = _fitted_subject(saved, model)
+        subject = subject_of_fit(saved, model)
     else:
-        subject = _given_subject(saved, model, data, reading, groups, drop_missing_targets)
+        subject = subject_of_file(saved, reading.of(data), groups, drop_missing_targets)
     X = numbered(subject.X)
     n_duplicates = n_unexpected_duplicates(X, duplicate_groups(X))
     if n_duplicates and subject.groups is None:
         rows = f"{n_duplicates} of {len(subject.y)} rows are duplicates of other rows"
         note(f"{rows}: leaving one out keeps its duplicates, so scores are optimistic")
-    diagnosis = diagnosed(subject, plan)
-    show(diagnosis)
+    diagnosis = diagnosed(subject, plan, f"{data or model}: ")
+    show(diagnosis, f"Model of {model}; {len(subject.y)} rows of {subject.name}", subject.rows_are)
     if data is None and saved.last.fitted_.tuned:
-        note(f"the model was tuned on these rows, so held-out errors are {_beside(saved)}")
+        scores = scores_of(saved.last)
+        remedy = "looms fit without --no-evaluate repeats the tuning without each fold"
+        if not scores.optimistic:
+            error = score_text(1.0 - scores["accuracy"])
+            remedy = f"with everything repeated the error is {error} ({scores.kind})"
+        note(f"the model was tuned on these rows, so held-out errors are optimistic; {remedy}")
     if n_impossible := diagnosis.deviance.n_impossible:
         rows = count(n_impossible, "held-out row")
         note(f"{rows} got probability 0 of the true class, so the held-out deviance is infinite")
-    # Everything is made before anything is written.
-    figures = {} if plot is None else drawn(diagnosis)
+    figures = {}  # made before anything is written
+    for name in FIGURES if plot is not None else ():
+        if (result := getattr(diagnosis, name)) is not None:
+            drawing = require("matplotlib.figure", "--plot").Figure(layout="constrained")
+            result.plot(drawing.subplots())
+            content = BytesIO()
+            drawing.savefig(content, format="png", dpi=150)
+            figures[f"{name}.png"] = content.getvalue()
     if output is not None:
         write_or_print(output, csv_text(rows_of(diagnosis)), "a line for each row is in")
     if plot is not None:
         plot.mkdir(exist_ok=True)
-        for name, content in figures.items():
-            write_output(plot / name, content)
+        for name, png in figures.items():
+            write_output(plot / name, png)
         note(f"{len(figures)} figures are in {plot}")
 
 
-def _beside(saved: SavedModel) -> str:
-    """Words for errors whose hyper-parameters were tuned on the rows, with one that repeats it."""
-    scores = scores_of(saved.last)
-    if scores.optimistic:
-        return "optimistic; looms fit without --no-evaluate repeats the tuning without each fold"
-    error = score_text(1.0 - scores["accuracy"])
-    return f"optimistic; with everything repeated the error is {error} ({scores.kind})"
-
-
-def _fitted_subject(saved: SavedModel, path: Path) -> Subject:
+def subject_of_fit(saved: SavedModel, path: Path) -> Subject:
     """The model of a model file, and the rows that it was fitted to."""
     if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
-    model = saved.last
-    fitted = model.fitted_
+    model, fitted, groups = saved.last, saved.last.fitted_, None
     rows = fitted.rows.train
     y = written_labels(fitted.outcome.classes)[fitted.outcome.codes(fitted.loo.y)][rows]
-    numbers, groups = saved.rows[rows], None
+    numbers = saved.rows[rows]
     if model.units_.grouped:  # labels are not in the file
         _, first, group = np.unique(
             model.units_.clusters[rows], return_index=True, return_inverse=True
         )
-        groups = np.array([f"group of row {number}" for number in numbers[first]])[group]
+        width = len(str(numbers.max()))  # so that they are sorted by their rows
+        groups = np.array([f"group of row {n:>{width}}" for n in numbers[first]])[group]
         note("the model file holds no names of groups, but --data FILE does")
-    with catch_messages(prefix=f"{path}: "):
-        classes_and_labels(y)
-    called = f"Model of {path}", "its fit", saved.rows_are
-    return Subject(model._prepared_model(), saved.known[rows], y, groups, numbers, *called)
+    return Subject(saved.own(), saved.known[rows], y, groups, numbers, "its fit", saved.rows_are)
 
 
-def _given_subject(
-    saved: SavedModel,
-    path: Path,
-    file: Path,
-    reading: Reading,
-    groups: str | None,
-    drop_missing: bool,
+def subject_of_file(
+    saved: SavedModel, source: Source, groups: str | None, drop_missing: bool
 ) -> Subject:
-    """The model of a file, to be refitted to the rows of another."""
-    of_fit = saved.metadata["options"].get("groups")
-    table = rows_for(saved, reading.of(file), [groups] if groups else [], drop_missing)
-    with catch_messages():
-        y, X = classes_of(table.y, file, saved), fitting(saved, table.X)
+    """The model of a file, to be refitted to the rows of another, which have classes."""
+    file, of_fit = source.file, saved.options.get("groups")
+    table = rows_for(saved, source, [groups] if groups else [], drop_missing)
+    y: Any = np.array(matched_classes(table.y, saved.classes))
+    if not np.isin(y, saved.classes).all():
+        without = f"{file}: diagnostics are for classes, but"
+        try:
+            target = target_of(table.y, "auto", saved.marks)
+        except ValueError as error:
+            raise InputError(f"{without} {getattr(error, 'problem', error)}") from None
+        if target.task != "classification":
+            raise InputError(f"{without} the target has {target.values}")
+        y = target.y
+    with refused():
+        X = fitting(saved, table.X)
     name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
-    labels = labels_of_groups(file, table.X, name)
-    if name is not None and saved.table is not None and name not in saved.metadata["columns"]:
+    labels = source.labels_in(table.X, name)
+    if name is not None and saved.table is not None and name not in saved.columns:
         X = X.drop(columns=name)
     elif name is None and saved.last.units_.grouped:
         note("rows that the fit held out together are left out one at a time here; see --groups")
     rows = getattr(table.X, "index", np.arange(len(y))) + 1
-    return Subject(saved.model, X, y, labels, np.asarray(rows), f"Model of {path}", file.name)
+    return Subject(saved.model, X, y, labels, np.asarray(rows), file.name)
 
 
-def classes_of(column: Any, file: Path, saved: SavedModel) -> AnyArray:
-    """The classes; refuses a target without classes, or with too few rows in a class."""
-    without = f"{file}: diagnostics are for classes, but"
-    labels = matched_classes(column, saved.classes)
-    if set(labels) <= set(saved.classes.tolist()):
-        y = np.array(labels)
-        with catch_messages(prefix=f"{file}: "):
-            classes_and_labels(y)
-        return y
-    try:
-        target = target_of(column, "auto", saved.marks)
-    except ValueError as error:
-        raise InputError(f"{without} {getattr(error, 'problem', error)}") from None
-    if target.task != "classification":
-        raise InputError(f"{without} the target has {target.values}")
-    with catch_messages(prefix=f"{file}: "):
-        classes_and_labels(target.y)
-    return target.y
-
-
-def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
-    """All statistics of a subject; progress goes to stderr."""
+def diagnosed(subject: Subject, plan: Plan, prefix: str = "") -> Diagnosis:
+    """All statistics of a subject; progress goes to stderr, errors begin with a prefix."""
     data, fit = (subject.model, subject.X, subject.y), None
-    with catch_messages(), Meter("Leave-one-out refits") as meter:
-        options: Any = {"cv": plan.cv, "groups": subject.groups, "n_jobs": plan.jobs}
-        fits = diagnostics.left_out_fits(*data, progress=meter.refit, **options)
+    options: Any = {"cv": plan.cv, "groups": subject.groups, "n_jobs": plan.jobs}
+    with refused(prefix):
+        with Meter("Leave-one-out refits") as meter:
+            fits = diagnostics.left_out_fits(*data, progress=meter.refit, **options)
         fits = fits.named(subject.rows)
         errors, spread = diagnostics.excess_error(fits), diagnostics.deviance(fits)
         changes = diagnostics.influence(fits, alpha=plan.alpha)
+        if plan.bootstrap:
+            with Meter("Bootstrap") as meter:
+                fit = diagnostics.goodness_of_fit(
+                    *data,
+                    plan.bootstrap,
+                    alpha=plan.alpha,
+                    resampling=plan.resampling,
+                    random_state=plan.seed,
+                    n_jobs=plan.jobs,
+                    progress=meter.refit,
+                )
     unit = "fold" if plan.cv else {"sample": "row", "group": "group"}[fits.unit]
-    if plan.bootstrap:
-        with catch_messages(), Meter("Bootstrap") as meter:
-            fit = diagnostics.goodness_of_fit(
-                *data,
-                plan.bootstrap,
-                alpha=plan.alpha,
-                resampling=plan.resampling,
-                random_state=plan.seed,
-                n_jobs=plan.jobs,
-                progress=meter.refit,
-            )
-    return Diagnosis(subject, unit, errors, spread, changes, fit)
+    return Diagnosis(unit, errors, spread, changes, fit)
 
 
-def show(diagnosis: Diagnosis) -> None:
-    """Print the statistics as tables on stdout."""
-    spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
-    fits, unit = spread.fits, diagnosis.unit
-    n = len(diagnosis.subject.y)
+def show(diagnosis: Diagnosis, title: str, rows_are: str) -> None:
+    """Print the statistics as tables on stdout, below a title."""
+    spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.goodness_of_fit
+    fits, unit, n = spread.fits, diagnosis.unit, len(spread.fits.y)
     echo = console().print
-    of_groups = "" if unit == "row" else f" in {count(len(fits.labels), unit)}"
-    echo(f"{diagnosis.subject.description}; {n} rows of {diagnosis.subject.name}{of_groups}")
+    echo(title if unit == "row" else f"{title} in {count(len(fits.labels), unit)}")
     rates = [
         (str(label), str(rows), *map(score_text, of_class))
-        for label, rows, *of_class in diagnosis.errors.table.itertuples()
+        for label, rows, *of_class in diagnosis.error_rates.table.itertuples()
     ]
     names = ["class", "rows", "training error", "held-out error", "difference"]
     print_blocks(TextTable(f"Error rates; held out: {fits.method}", names, rates, names[:1]))
@@ -367,7 +344,7 @@ def show(diagnosis: Diagnosis) -> None:
         for name, about, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples()
     ]
     if unit == "row":
-        echo(f"Rows are called by their {diagnosis.subject.rows_are}.")
+        echo(f"Rows are called by their {rows_are}.")
     names = [unit, "class" if unit == "row" else "rows", "influence", "p"]
     print_blocks(TextTable(title, names, most, ["class", "group"]))
     if len(flagged) > MOST_ROWS:
@@ -376,7 +353,7 @@ def show(diagnosis: Diagnosis) -> None:
 
 def rows_of(diagnosis: Diagnosis) -> Any:
     """A data frame with a line for each row, by its number."""
-    fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
+    fits, spread, changes = diagnosis.error_rates.fits, diagnosis.deviance, diagnosis.influence
     of_cases = changes.table.iloc[fits.group]
     more = {} if fits.unit == "sample" else {fits.unit: fits.labels[fits.group]}
     return fits.table(
@@ -387,29 +364,3 @@ def rows_of(diagnosis: Diagnosis) -> Any:
         deviance_without=spread.cv_contributions,
         **{name: of_cases[name].to_numpy() for name in ("influence", "p_value", "flagged")},
     ).rename_axis("row")
-
-
-def check_figures(folder: Path, names: Iterable[str], force: bool) -> None:
-    """Refuse, before any work, a folder to which the figures cannot be written."""
-    require("matplotlib.figure", "--plot", extra="plot")
-    if folder.is_dir():
-        for name in names:
-            check_can_write(folder / name, force, option="--plot", holds="\ufffdPNG")
-    elif folder.exists():
-        raise InputError(f"{folder} is not a folder; name one for the figures")
-    else:
-        check_can_write(folder, force, option="--plot")
-
-
-def drawn(diagnosis: Diagnosis) -> dict[str, bytes]:
-    """The figures as PNG files, by name."""
-    figures = {}
-    for name, statistic in FIGURES.items():
-        result = getattr(diagnosis, statistic)
-        if result is not None:
-            drawing = require("matplotlib.figure", "--plot").Figure(layout="constrained")
-            result.plot(drawing.subplots())
-            content = BytesIO()
-            drawing.savefig(content, format="png", dpi=150)
-            figures[name] = content.getvalue()
-    return figures

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn import __version__ as sklearn_version
 from sklearn.exceptions import ConvergenceWarning
 
@@ -20,11 +21,10 @@ from looms._optional import require
 from looms._scores import score_with_error
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._model import SavedModel, scored
-from looms.cli._options import Bounds, Columns, Metrics, Source, command
+from looms.cli._model import SavedModel, choice_of, facts_of, plain_scores, scored, show_choice
+from looms.cli._options import Bounds, Metrics, command
 from looms.cli._output import (
     WIDE,
-    catch_messages,
     check_can_write,
     console,
     note,
@@ -35,23 +35,8 @@ from looms.cli._output import (
     warning,
     writing,
 )
-from looms.cli._prepare import (
-    Prepared,
-    memory_of,
-    no_target,
-    prepare_file,
-    prepare_large,
-    read,
-    tell_columns,
-)
 from looms.cli._progress import Meter
-from looms.cli._request import ModelRequest, takes_matrix
-from looms.cli._scores import (
-    choice_of,
-    facts_of,
-    plain_scores,
-    show_choice,
-)
+from looms.cli._request import FitRequest, Prepared
 from looms.datasets._table import table_name
 from looms.estimators._metrics import judged, named_scorer, scorers_of
 from looms.estimators._model import scores_of
@@ -62,11 +47,15 @@ from looms.report.facts import Facts
 from looms.report.overview import table_of_scores, tried
 from looms.report.page import write_page
 from looms.report.text import plain
-from looms.tables import TablePreprocessor
 from looms.tables._target import target_of
 
 #: Beginning of a page of `looms.report`.
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
+#: Warnings of a fit that its cautions say, and of scales, since columns are scaled.
+IN_CAUTIONS = (
+    *(looms.ColumnsWarning, looms.DuplicatesWarning, looms.OneClassWarning),
+    *(looms.ScalesWarning, looms.BoundWarning, ConvergenceWarning),
+)
 #: Number of rows up to which refits of order n take about a second; `Fitted.cost_of_refit`.
 _CHEAP = 2000
 
@@ -74,14 +63,12 @@ _CHEAP = 2000
 @command
 def fit(
     *,
-    columns: Columns,
-    request: ModelRequest,
+    request: FitRequest,
     no_evaluate: bool = False,
     test: Path | None = None,
     metric: Metrics = None,
     output: Path | None = None,
     report: Path | None = None,
-    source: Source,
     memory: str | None = None,
     json: bool = False,
     certify: bool = False,
@@ -117,41 +104,39 @@ def fit(
     looms fit clinic.csv -t relapse --groups patient --threshold recall=0.9 --report page.html
     looms fit homes.parquet -t price --candidates rbf,linear --test new.parquet
     """
-    file = source.file
+    file = request.file
     output = output or Path(f"{table_name(file)}.looms.skops")
-    check_report(report, output)
+    check_report(report, output, force, file)
     with refused("--metric: "):
         for name in metric or []:
             named_scorer(name)
+    whole = is_whole(request, memory)
     with ExitStack() as stack:
-        whole = _is_whole(request, columns, memory)
-        prepared = prepare_file(source, columns, request) if whole else None
+        prepared = request.prepare() if whole else None
         check_can_write(output, force, file, holds="model")
         if output.suffix not in (".skops", ""):
             raise InputError(f"{output}: the name of a model file ends in .skops")
-        check_can_write(report, force, file, option="--report", holds=PAGE)
         if prepared is None:  # reading may take long
-            most = memory_of(memory)
-            prepared = prepare_large(source, columns, request, most, output.parent, stack)
-        elif certify and takes_matrix(request, len(prepared.rows)):
+            prepared = request.prepare_in_blocks(memory, output.parent, stack)
+        elif certify and request.takes_matrix(len(prepared.rows)):
             with refused(f"{file}: ", (MemoryError,)):
                 check_memory(len(prepared.rows), CERTIFICATE)
         model = request.model_for(prepared)
         with refused("--metric: "):
-            scorers = scorers_of(metric, model, prepared.target.y)
-        test_table = None
+            scorers = scorers_of(metric, model, prepared.target.y) if metric else {}
+        table = None
         if test is not None:
-            drop = columns.drop_missing_targets
-            test_table = read(source.of(test), columns.target, drop_missing=drop)
-            if test_table.y is None:
-                raise no_target(test, test_table.X)
-        saved = train(model, prepared, request, not no_evaluate, False, columns, source)
+            source = request.of(test)
+            table = source.read(request.target, drop_missing=request.drop_missing_targets)
+            if table.y is None:
+                raise source.no_target(table.X)
+        saved = train(model, prepared, request, not no_evaluate)
         save_model(output, saved.model, saved.metadata)  # before what may fail
         stack.callback(note, f"the model is in {output}")
         more: dict[str, Any] = {}
-        if test_table is not None and test is not None:
-            *_, of_test, baselines = scored(saved, test_table, test, f"{test.name}: ")
-            n_rows = test_table.X.shape[0]
+        if table is not None and test is not None:
+            *_, of_test, baselines = scored(saved, source, table, f"{test.name}: ")
+            n_rows = table.X.shape[0]
             more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
         certificate = certified(saved, certify)
         if certificate is not None:
@@ -162,9 +147,8 @@ def fit(
         if report is not None:  # before printing, to a pipe that may close
             write_report(report, facts)
         if metric:
-            scores = scores_of(saved.last)
-            of_metrics = judged(scores, scorers, saved.last.fitted_.outcome)
-            more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
+            scores = judged(scores_of(saved.last), scorers, saved.last.fitted_.outcome)
+            more["metrics"] = plain_scores(scores.with_errors, scores.baselines)
         if json:
             show_json(facts.summary | plain(more))
         else:
@@ -179,22 +163,21 @@ def fit(
         note(choice_of(saved, facts))
 
 
-def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bool:
+def is_whole(request: FitRequest, memory: str | None) -> bool:
     """True if the whole table is read at once, False if in blocks."""
-    blocks = request.n_landmarks not in (None, "none") or memory is not None
     needs = {
         "--groups": request.groups,
         "--time": request.time,
         "--duplicates": request.duplicates == "group",
         "--sample-weight": request.sample_weight,
         "--target-transform": request.target_transform,
-        "--drop-missing-targets": columns.drop_missing_targets,
+        "--drop-missing-targets": request.drop_missing_targets,
         "--n-landmarks none": request.n_landmarks == "none",
     }
     given = [name for name, value in needs.items() if value]
     if memory is not None and given:
         raise InputError(f"--memory is for rows in blocks, but {given[0]} reads the whole table")
-    return not blocks or bool(given)
+    return bool(given) or (memory is None and request.n_landmarks is None)
 
 
 @command
@@ -217,8 +200,7 @@ def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> Non
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 
-    check_report(report, None)
-    check_can_write(report, True, option="--report", holds=PAGE)
+    check_report(report, None, force=True)
     out = console()
     out.print("Breast cancer Wisconsin (diagnostic), 569 tumors, 30 features, from scikit-learn.")
     out.print("One half is for training; the other half is not seen until the end.")
@@ -227,17 +209,15 @@ def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> Non
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=0.5, stratify=y, random_state=seed
     )
-    request = ModelRequest("classification", candidates=["linear", "rbf"], seed=seed)
+    name = Path("breast cancer data")
+    request = FitRequest(file=name, target="tumor", candidates=["linear", "rbf"], seed=seed)
     prepared = Prepared(X_train, target_of(y_train, request.task), np.arange(1, len(y_train) + 1))
-    model = request.model_for(prepared)
-    source = Source(file=Path("breast cancer data"))
-    fitted = train(model, prepared, request, True, False, Columns("tumor"), source)
+    fitted = train(request.model_for(prepared), prepared, request)
     facts = replace(facts_of(fitted, prepared), command="looms demo")
     if report is not None:
         write_report(report, facts)
     print_blocks(*tried(facts.model, console().width >= WIDE))
-    with catch_messages():
-        of_new = fitted.model.scores(X_test, y_test)
+    of_new = fitted.model.scores(X_test, y_test)
     scores = facts.model.scores
     rows = f"{scores.kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
     new = {name: (value, error) for name, value, error, _ in of_new.itertuples()}
@@ -250,34 +230,30 @@ def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> Non
 def train(
     model: Any,
     prepared: Prepared,
-    request: ModelRequest,
-    evaluate: bool,
-    again: bool,
-    columns: Columns,
-    source: Source,
+    request: FitRequest,
+    evaluate: bool = True,
+    again: bool = False,
 ) -> SavedModel:
     """A model as `ModelRequest.model_for` gives it, fitted to a table; progress goes to stderr.
 
     ``again`` is for a table whose columns were understood before, and for the model that splits
     fitted. The other options are kept with the model.
     """
-    X, start = prepared.X, time.perf_counter()
-    # The cautions of the fit say these; and columns are scaled.
-    in_cautions = [looms.ColumnsWarning, looms.DuplicatesWarning, looms.OneClassWarning]
-    in_cautions += [looms.ScalesWarning, looms.BoundWarning, ConvergenceWarning]
-    rows = X if prepared.blocks is None else prepared.blocks
-    if prepared.blocks is not None:
+    start, X, blocks = time.perf_counter(), prepared.X, prepared.blocks
+    rows: Any = X if blocks is None else blocks
+    if blocks is not None:
         model.set_params(preprocess=None)
-    meter = _FitMeter(prepared, rows.shape[0], again)
-    with catch_messages(), refused(faults=(MemoryError,)), meter:
-        for category in in_cautions:
+    target = None if again else prepared.target
+    meter = Meter("", rows.shape[0], 3 if blocks is None else 1, target)
+    with warnings.catch_warnings(), refused(faults=(ValueError, MemoryError)), meter:
+        for category in IN_CAUTIONS:
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9
             model.set_callbacks(meter)
-        if prepared.blocks is not None:
+        if blocks is not None:
             meter.on_columns(model, prepared.preprocessor)
-        y = require("pandas", "looms fit").Series(prepared.target.y, name=columns.target)
-        model.fit(rows, y, **prepared.fit_options)
+        y = require("pandas", "looms fit").Series(prepared.target.y, name=request.target)
+        model.fit(rows, y, prepared.weight, prepared.groups)
         if evaluate:
             try:
                 model.evaluate()
@@ -286,61 +262,40 @@ def train(
                 warning(f"the scores are those of the fit, because it cannot be repeated: {why}")
         model._scored()
     vars(model).pop("_skl_callbacks", None)
-    if prepared.blocks is not None:
+    if blocks is not None:
         model.set_params(preprocess="auto")._set_columns(prepared.preprocessor)
-    numbers = prepared.rows
-    options = asdict(request) | asdict(columns) | asdict(source) | {"no_evaluate": not evaluate}
-    target, file = options.pop("target"), options.pop("file").name
-    kinds = model.preprocessor_.kinds_
+    kinds, numbers = model.preprocessor_.kinds_, prepared.rows
+    options = asdict(request) | {"no_evaluate": not evaluate}
     metadata = {
         "task": str(prepared.target.task),
-        "columns": None if prepared.sparse else {str(n): kinds.get(str(n), "not used") for n in X},
+        "columns": None if issparse(X) else {str(n): kinds.get(str(n), "not used") for n in X},
         "n_rows": rows.shape[0],
         "rows": None if np.all(np.diff(numbers) == 1) and numbers[0] == 1 else numbers.tolist(),
-        "n_features": X.shape[1],
+        "target": options.pop("target"),
+        "file": options.pop("file").name,
         "options": options,
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "looms_version": looms.__version__,
         "sklearn_version": sklearn_version,
-        "target": target,
-        "file": file,
     }
     saved = SavedModel(model, metadata)
     meter.on_columns(model, saved.table)  # before scikit-learn 1.9
     return saved
 
 
-class _FitMeter(Meter):
-    """Progress of a fit, with the notes on its columns, once, before the search."""
-
-    def __init__(self, prepared: Prepared, n_rows: int, again: bool) -> None:
-        super().__init__("", n_rows, 3 if prepared.blocks is None else 1)
-        self._target = None if again else prepared.target
-
-    def on_columns(self, estimator: object, preprocessor: TablePreprocessor) -> None:
-        """Notes on the columns, as this preprocessor was fitted to them."""
-        if self._target is not None:
-            tell_columns(preprocessor, self._target)
-            self._target = None
-
-
 def certified(saved: SavedModel, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
-    model = saved.last
-    if not any(member.closed for member in model.members_):
-        if always:
-            warning("no certificate: no model of the stack has a closed form")
-        return None
-    if not always and model.fitted_.cost_of_refit > _CHEAP**3:
-        return None
-    certificate: Certificate | None = None
-    with suppress(*[] if always else [MemoryError]):
-        certificate = model.certify()
+    model, certificate = saved.last, None
+    closed = any(member.closed for member in model.members_)
+    if always and not closed:
+        warning("no certificate: no model of the stack has a closed form")
+    elif closed and (always or model.fitted_.cost_of_refit <= _CHEAP**3):
+        with suppress(*[] if always else [MemoryError]):
+            certificate = model.certify()
     return certificate
 
 
-def check_report(report: Path | None, output: Path | None) -> None:
+def check_report(report: Path | None, output: Path | None, force: bool, *inputs: Path) -> None:
     """Refuse, before any work, a report that could not be made afterwards."""
     if report is None:
         return
@@ -348,6 +303,7 @@ def check_report(report: Path | None, output: Path | None) -> None:
         raise InputError(f"--output and --report are both {report}; give them different names")
     for package in ("jinja2", "matplotlib"):
         require(package, "--report", "report")
+    check_can_write(report, force, *inputs, option="--report", holds=PAGE)
 
 
 def write_report(path: Path, facts: Facts) -> None:

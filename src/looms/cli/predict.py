@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import json as json_format
 import shlex
 from collections.abc import Sequence
-from json import dumps as json_text
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from looms import at_prevalence
 from looms._optional import require
-from looms._words import count
+from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._model import (
-    CoverageRequest,
     SavedModel,
     blocks_for,
+    choice_of,
+    facts_of,
     load,
+    options_text,
+    plain_scores,
     rows_for,
     rows_of,
     scored,
+    show_choice,
 )
-from looms.cli._options import Bounds, Bytes, Source, command
+from looms.cli._options import REMEDIES, Bounds, Bytes, command
 from looms.cli._output import (
-    catch_messages,
     check_can_write,
     check_can_write_csv,
     console,
@@ -34,22 +38,18 @@ from looms.cli._output import (
     note_formulas,
     output_in_parts,
     print_blocks,
+    refused,
+    show_cautions,
     show_json,
     write_output,
 )
-from looms.cli._scores import (
-    choice_of,
-    facts_of,
-    plain_scores,
-    show_choice,
-    show_columns,
-    show_request,
-)
+from looms.cli._source import Source
 from looms.estimators._encoding import decides_one_class
-from looms.estimators._prevalence import PrevalenceClassifier
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
-from looms.report.overview import table_of_confusion, table_of_scores, units_of
+from looms.report._cautions import cautions_of_fit
+from looms.report.model import model_of
+from looms.report.overview import MOST_COLUMNS, table_of_confusion, table_of_scores, units_of
 from looms.report.text import plain
 from looms.tables._target import text
 
@@ -62,7 +62,9 @@ def predict(
     model: Path,
     *,
     output: Path | None = None,
-    request: CoverageRequest,
+    confidence_level: float | None = None,
+    method: Literal["plus", "minmax", "scaled"] | None = None,
+    class_conditional: bool = False,
     id: str | None = None,
     keep: list[str] | None = None,
     prevalence: Annotated[list[str] | None, "CLASS=SHARE"] = None,
@@ -93,6 +95,12 @@ def predict(
         The rows to predict.
     output
         CSV file to write; without it, or as -, standard output.
+    confidence_level
+        Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels.
+    method
+        Intervals: jackknife+ (default), minmax, or scaled.
+    class_conditional
+        Sets that cover this share of every class.
     id
         Column of FILE that names the rows; by default they are numbered from 1.
     keep
@@ -109,49 +117,48 @@ def predict(
     looms predict clinic.looms.skops new.csv --id patient --confidence-level 0.9 --output out.csv
     looms predict clinic.looms.skops new.csv --prevalence yes=0.01
     """
+    for name, value in {"--method": method, "--class-conditional": class_conditional}.items():
+        if value and confidence_level is None:
+            raise InputError(f"{name} goes with --confidence-level, such as 0.9")
     check_order("predict", model, source.file)
     output = None if str(output) == "-" else output
     check_can_write_csv(output, force, source.file, model, holds=_HEADER)
     saved = load(model, source.max_bytes)
-    with catch_messages():
-        request.prepare(saved, model)
-    moved = prevalence_model(saved, model, prevalence) if prevalence else None
-    prepared, coverage = saved.own(), request.for_model(saved)
-    kept = [*([] if id is None else [id]), *(keep or [])]
-    if prevalence and request.confidence_level is not None and not request.class_conditional:
+    coverage = coverage_of(saved, model, confidence_level, method, class_conditional)
+    moved = at_shares(saved, model, prevalence) if prevalence else None
+    if confidence_level is not None and prevalence and not class_conditional:
         note("--confidence-level holds for the shares of the fit; with --class-conditional for any")
-    if request.confidence_level is not None and saved.metadata["options"].get("time"):
+    if confidence_level is not None and saved.options.get("time"):
         note("--confidence-level comes from single held-out rows; later ones may be covered less")
-    pandas = require("pandas", "Writing predictions")
+    pandas, prepared = require("pandas", "Writing predictions"), saved.own()
     style = {"index": False, "float_format": f"%.{digits}g"}
     n_rows = n_empty = n_changed = 0
-    ids = []
-    with catch_messages(), output_in_parts(output) as write:
-        for table in blocks_for(saved, source, kept):
+    ids: list[str | None] = []
+    with refused(), output_in_parts(output) as write:
+        for table in blocks_for(saved, source, [*([] if id is None else [id]), *(keep or [])]):
             first, n_rows = n_rows, n_rows + table.X.shape[0]
             numbers = {"row": range(first + 1, n_rows + 1)} if id is None else {}
-            rows, new = numbers | table.kept, rows_of(saved, table.X)
-            ids.append(pandas.Series(() if id is None else rows[id]))
-            outputs = prepared._columns(*new, **coverage)
+            rows = numbers | table.kept
+            ids += [] if id is None else table.kept[id]
+            outputs = prepared._columns(*rows_of(saved, table.X), **coverage)
             if moved is not None:
                 p = [outputs[f"probability_{label}"] for label in saved.classes]
                 outputs |= moved._columns(np.column_stack(p))
             for name in rows.keys() & outputs.keys():
                 raise InputError(f"predict writes a column {name!r} of its own; rename it in FILE")
             n_empty += int(sum(label == "" for label in outputs.get("set", ())))
-            frame = pandas.DataFrame(rows | outputs)
-            part, n = escape_formulas(frame, header=not first, **style)
+            part, n = escape_formulas(pandas.DataFrame(rows | outputs), header=not first, **style)
             write(part)
             n_changed += n
     note_formulas(n_changed)
-    named = pandas.concat(ids)
+    named = pandas.Series(ids, dtype=object)
     if n_alike := int((named.duplicated(keep=False) | named.eq("")).sum()):
         note(
             f"--id {id} does not tell {n_alike} of {n_rows} rows apart: it is missing there, or "
             "the same in several rows; without --id rows are numbered"
         )
-    decided = saved.last if saved.is_classifier and moved is None else None
-    if decided and decides_one_class(decided.threshold_, decided.held_out_.outputs):
+    decides = saved.is_classifier and moved is None
+    if decides and decides_one_class(saved.last.threshold_, saved.last.held_out_.outputs):
         note(
             "the model predicts one class for all rows: no output has the probability that the "
             "other is predicted from, and decision values are far from zero; --digits 17 tells "
@@ -186,7 +193,7 @@ def score(
     check_order("score", model, source.file)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    values, outputs, scores, baselines = scored(saved, table, source.file)
+    values, outputs, scores, baselines = scored(saved, source, table)
     n_rows = table.X.shape[0]
     if json:
         show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))
@@ -218,10 +225,27 @@ def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes
     if json:
         show_json(facts.summary)
         return
-    show_request(saved.metadata)
+    fit, echo = saved.metadata, console().print
+    task = "Classification" if saved.is_classifier else "Regression"
+    task += f" of {fit['target']!r}" if fit["target"] else ""
+    size = f"{count(saved.n_rows, 'row')}, {count(saved.model.n_features_in_, 'feature')}"
+    by_looms = f"by looms {fit['looms_version']}"
+    if saved.by_fit:
+        echo(f"{task}, {fit['file']}: {size}")
+        echo(f"Options: {options_text(saved.options) or 'all at their defaults'}")
+        seconds, sklearn = f"{fit['seconds']:.1f} s", fit["sklearn_version"]
+        echo(f"Fitted {fit['date']} in {seconds} {by_looms}, scikit-learn {sklearn}")
+    else:
+        echo(f"{task}: {size}; saved {by_looms}")
     if saved.table is not None and saved.table.kinds_:
-        show_columns(saved.table.kinds_)
+        of_kind: dict[str, list[str]] = {}
+        for name, kind in saved.table.kinds_.items():
+            of_kind.setdefault(kind, []).append(name)
+        kinds = (f"{kind} {listed(names, MOST_COLUMNS)}" for kind, names in of_kind.items())
+        comma = "; numbers with a decimal comma" if saved.table.kinds_.decimal == "," else ""
+        echo(f"Columns: {'; '.join(kinds)}{comma}")
     show_choice(saved, facts)
+    show_cautions(cautions_of_fit(facts.model, facts.remarks))
     if facts.model.fitted.candidates:
         note(choice_of(saved, facts))
 
@@ -262,8 +286,10 @@ def export(
             f"{model}: the model predicts the {transform} of the target, which a graph cannot turn "
             "into the target; fit it with --target-transform none, or use looms predict"
         )
+    if saved.last.fitted_.outcome.decides and not saved.last.fitted_.outcome.labeled:
+        raise InputError(f"{model}: ordered classes have no graph; use looms predict")
     to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
-    with catch_messages(prefix=f"{model}: "):
+    with refused(f"{model}: "):
         fitted = saved.own()
         register_converters()
         options = {"zipmap": False} if saved.is_classifier else {}
@@ -271,7 +297,7 @@ def export(
         graph = to_onnx(fitted, rows, options={id(fitted): options})
     if saved.table is not None:
         names = list(map(str, saved.table.get_feature_names_out()))
-        graph.metadata_props.add(key="columns", value=json_text(names))
+        graph.metadata_props.add(key="columns", value=json_format.dumps(names))
     write_output(output, graph.SerializeToString())
     note(f"the graph is in {output}, of {count(fitted.n_features_in_, 'prepared column')}")
     if saved.steps:
@@ -287,9 +313,47 @@ def check_order(command: str, model: Path, file: Path) -> None:
         raise InputError(f"{file} is the model: it comes first, as in {right}")
 
 
-def prevalence_model(
-    saved: SavedModel, path: Path, prevalence: Sequence[str]
-) -> PrevalenceClassifier:
+def coverage_of(
+    saved: SavedModel,
+    path: Path,
+    confidence_level: float | None,
+    method: str | None,
+    class_conditional: bool,
+) -> dict[str, Any]:
+    """Options of intervals or sets as predictions take them; refuses those of the other task.
+
+    The models that the file does not hold are made. Nothing is tuned: they are the closed forms of
+    the model that there is.
+    """
+    what, task, name, other = "intervals", "regression", "--class-conditional", "classification"
+    how, wrong = dict[str, Any](method=method or "plus"), class_conditional
+    if saved.is_classifier:
+        what, task, name, other = "sets", other, "--method", task
+        how, wrong = {"class_conditional": class_conditional}, method is not None
+    if wrong:
+        raise InputError(f"{name} is for {other}, but {path} is for {task}")
+    if confidence_level is None:
+        return {"confidence_level": None}
+    model, remedy = saved.last, REMEDIES["evaluate"]
+    if not model.fitted_.has_rows:
+        why = "the file holds no training rows, since these were in blocks"
+        raise InputError(f"{path}: {why}, and --confidence-level needs them")
+    nested = "nested" in model._scores
+    if not nested and model.fitted_.tuned:
+        if not model._scores:
+            tuned = "the model was tuned but not evaluated"
+            raise InputError(f"{path}: {tuned}, and --confidence-level needs {remedy}")
+        mends = f"; {remedy} mends that" if model_of(saved.model).can_evaluate else ""
+        tuned = "the model was tuned on the rows that they come from"
+        note(f"{what} cover a little less than the level, because {tuned}{mends}")
+    with refused():
+        model.evaluate(nested=nested)
+        if nested and method == "scaled":
+            model.evaluate(nested=False)
+    return {"confidence_level": confidence_level, **how}
+
+
+def at_shares(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> Any:
     """The model of prepared rows, at the class shares that options give."""
     if not hasattr(saved.own(), "predict_proba"):
         raise InputError(f"--prevalence needs probabilities of classes, and {path} has none")
@@ -301,7 +365,5 @@ def prevalence_model(
             shares[labels.get(name, name)] = float(share if equals else "")
         except ValueError:
             raise InputError(f"--prevalence {option} is not CLASS=SHARE, as ill=0.01 is") from None
-    model = PrevalenceClassifier(saved.own(), shares)
-    with catch_messages():
-        _ = model.prevalence_
-    return model
+    with refused():
+        return at_prevalence(saved.own(), shares)

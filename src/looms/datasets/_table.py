@@ -108,8 +108,7 @@ def split_target(
     frame: pandas.DataFrame, target: str | None, path: Path, keep: Sequence[str] = ()
 ) -> Table:
     """Features and target of some rows, the target not checked."""
-    of_kept = setting("keep", text="to keep")
-    for name, role in [*((name, of_kept) for name in keep), (target, "to be the target")]:
+    for name, role in [*((name, "to keep") for name in keep), (target, "to be the target")]:
         if name is not None and name not in frame.columns:
             raise _column_missing(list(frame.columns), name, role, path)
     kept = {name: _texts(frame[name]) for name in keep}

@@ -295,7 +295,7 @@ class Classifier(KnownTargets, ClassifierMixin, Model):  # type: ignore[misc]
         how, outcome = (confidence_level, coverage["class_conditional"]), self.fitted_.outcome
         models = self._models_of_sets(*how)
         members = sets(models, table if models.tables else matrix, *how, outcome)
-        return column_of_sets(self.classes_, members)
+        return column_of_sets(self.classes_[outcome.in_order], members[:, outcome.in_order])
 
     def _check_coverage(self, confidence_level: float, class_conditional: bool) -> None:
         """ValueError for a coverage that the rows of the fit cannot give."""

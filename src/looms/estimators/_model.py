@@ -350,7 +350,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             assert_all_finite(y, input_name="y")
         weight = checked_sample_weight(sample_weight, n)
         numbers = None if groups is None else label_numbers(groups, n, "groups")
-        if numbers is None and self.fitted_.units_of_fit.grouped:
+        if numbers is None and self.fitted_.rows.grouped:
             warn(
                 "The rows of the fit had groups, and these have none, so each counts as one draw: "
                 "standard errors are too small if some belong together. Give groups.",

@@ -188,7 +188,8 @@ class PrevalenceClassifier(KnownTargets, ClassifierMixin, BaseEstimator):  # typ
         decision = _log_odds(p)
         outcome = getattr(getattr(parts_of(self.classifier).last, "fitted_", None), "outcome", None)
         first = bool(getattr(outcome, "positive_first", False))
-        return columns_of_classes(self.classes_, class_indices(decision), decision, p, first)
+        of_classes = self.classes_, class_indices(decision), decision, p, first
+        return columns_of_classes(*of_classes, np.arange(len(self.classes_)))
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second of two classes, or the log probability of each of several.

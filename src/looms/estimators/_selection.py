@@ -118,7 +118,7 @@ def _checked(model: Any, rows: Rows) -> Rows:
         words = {2: "Leave-one-out needs two", 3: "Tuning with leave-one-out needs three"}
         raise ValueError(
             f"{words[least]} samples of non-zero weight or more, got {n} sample"
-            f"{'s' * (n != 1)}: give more{', or mu=...' if least == 3 else ''}."
+            f"{'s' * (n != 1)}: give more."
         )
     seed = check_random_state(model.random_state).randint(2**31 - 1)
     options = {"grouped": grouped, "seed": seed, "weighs": model_takes_weights(model)}

@@ -14,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from looms._checks import check_target, target_values
 from looms._number_text import number_like
 from looms._typing import AnyArray
+from looms._words import row_name
 from looms.estimators._warnings import warn
 from looms.tables._cells import Marks, is_written
 from looms.tables._target import written_target
@@ -130,6 +131,12 @@ def check_numbers(y: Any, classifier: str) -> None:
                 values.astype(np.float64)
         except OverflowError:
             raise ValueError("y has numbers out of range, above 1.8e308: divide y.") from None
+    infinite = values.dtype.kind == "f" and np.isinf(values).reshape(len(values), -1).any(axis=1)
+    if np.any(infinite):
+        raise ValueError(
+            f"y is infinite in {np.count_nonzero(infinite)} of {len(values)} rows, the first is "
+            f"{row_name(y, int(np.argmax(infinite)))}: correct the value, or leave the row out."
+        )
     for first in values.ravel()[:1]:
         if isinstance(first, str):
             numbers = number_like(values.ravel().tolist()).all()

@@ -251,7 +251,8 @@ class Outcome(ABC):
         """
         decision, indices = self.decision(outputs, rule), self.indices(outputs, rule)
         p = None if rule.calibrator is None else self.probabilities(outputs, rule)
-        return columns_of_classes(self.classes, indices, decision, p, self.positive_first)
+        order = self.in_order
+        return columns_of_classes(self.classes, indices, decision, p, self.positive_first, order)
 
     @abstractmethod
     def scores_of_new(
@@ -280,6 +281,7 @@ def columns_of_classes(
     decision: Array,
     probabilities: Array | None,
     positive_first: bool,
+    in_order: AnyArray,
 ) -> dict[str, AnyArray]:
     """Columns of predicted classes, decision values and probabilities.
 
@@ -292,17 +294,18 @@ def columns_of_classes(
     decision : (m,), positive for the second of two classes, or (m, k).
     probabilities : (m, k), or None.
     positive_first : whether the first of two classes is the positive one.
+    in_order : (k,) indices of the classes in the order of the columns.
     """
     labels = written_labels(classes)
     columns = {"prediction": labels[indices]}
     if decision.ndim == 2:
-        columns |= {f"decision_{label}": decision[:, k] for k, label in enumerate(labels)}
+        columns |= {f"decision_{labels[k]}": decision[:, k] for k in in_order}
     elif positive_first:
         columns[f"decision_{labels[0]}"] = -decision
     else:
         columns[f"decision_{labels[1]}"] = decision
     if probabilities is not None:
-        columns |= {f"probability_{label}": probabilities[:, k] for k, label in enumerate(labels)}
+        columns |= {f"probability_{labels[k]}": probabilities[:, k] for k in in_order}
     return columns
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from looms._advice import setting
 from looms._kernel_matrix import check_symmetric
 from looms._typing import Array
+from looms._words import row_name
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
@@ -132,11 +134,13 @@ def checked_weights(
             f"{name} must have one entry per row of y, but {name} has shape {weights.shape} and y "
             f"has {n} rows."
         )
-    check_finite(name, weights)
-    least = weights.min(initial=np.inf)
-    if least < 0 or (least == 0 and not zeros):
-        sign = "zero or positive" if zeros else "positive"
-        raise ValueError(f"{name} must be {sign}, but its minimum is {least}.")
+    wrong = ~np.isfinite(weights) | (weights < 0) | ((weights == 0) & (not zeros))
+    if wrong.any():
+        row, sign = int(wrong.argmax()), "zero or positive" if zeros else "positive"
+        raise ValueError(
+            f"{setting(name)} must be finite and {sign}, but {row_name(weight, row)} has "
+            f"{weights[row]:g}."
+        )
     return weights
 
 

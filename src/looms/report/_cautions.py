@@ -167,6 +167,13 @@ def remarks_on_fit(model: Reported) -> Iterator[Caution]:
             yield from near_rows(model.fitted, lambda: model.scores_on_scale, context)
         yield from order_of_rows(model.fitted, lambda: model.scores_on_scale, context)
     yield from _sizes(model)
+    if model.fitted.units.windows:
+        forward = setting("assess forward", text="looms.assess(..., method='forward')")
+        yield note(
+            "Windows of time",
+            "Each window was predicted by models of the rows before and after it. Of rows that are "
+            f"later than all of these, {forward} tells the score, which is often worse.",
+        )
     scores = model.scores.with_errors
     perfect = scores["accuracy"][0] == 1 if model.outcome.decides else scores["r2"][0] > 0.9999
     if perfect and not any(column.gives for column in leaking):

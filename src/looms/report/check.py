@@ -71,6 +71,7 @@ _TITLES = {
     "identifiers": "Identifiers",
     "identifiers of rows": "Identifiers",
     "repeated": "Rows that may belong together",
+    "stand-ins": "Numbers that may stand for gaps",
 }
 _OF = "of a plain kernel model"
 
@@ -348,7 +349,7 @@ def _column_findings(
 
     Rows that belong together make scores too good; identifiers of rows are left out by the model.
     """
-    n_rows, grave = len(groups), {"words", "unclear", "marks"}
+    n_rows, grave = len(groups), {"words", "unclear", "marks", "stand-ins"}
     if not is_grouped(groups):
         grave.add("repeated")
     for remark in remarks_in(prepare):

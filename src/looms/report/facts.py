@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from looms._checks import label_array
+from looms._checks import label_array, value_numbers
 from looms._typing import AnyArray, Array, Matrix
 from looms._version import __version__
 from looms._words import count, row_name
@@ -98,8 +98,7 @@ def summary(
     TypeError
         If the estimator contains no looms model, or the assessment is of another kind of task.
     ValueError
-        If ``X`` or ``y`` are not those of the fit, or in another order, or ``groups`` are fewer or
-        more.
+        If ``X``, ``y`` or ``groups`` are not those of the fit, or in another order.
 
     Examples
     --------
@@ -198,12 +197,16 @@ class Facts:
             )
 
     def _check_rows(self) -> None:
-        """Refuse rows or targets other than those of the fit, or in another order."""
+        """Refuse rows, targets or groups other than those of the fit, or in another order."""
         firsts = {}
         X = self.X
         fitted = self.model.rows
         if self.y is not None:
             firsts["y"] = _first_difference(np.asarray(self.y), self.model.fitted.rows.y)
+        clusters = self.model.fitted.units.clusters
+        if self.groups is not None and self.model.fitted.units.grouped:
+            own = value_numbers(label_array(self.groups))
+            firsts["groups"] = _first_difference(_first_rows(own), _first_rows(clusters))
         before = [step for _, step in self.model.steps]
         # Of others fit_transform may differ from transform.
         prepares = all(isinstance(step, TablePreprocessor) for step in before)
@@ -432,6 +435,12 @@ class Facts:
         names = ("difference", "relative", "bound", "verdict", "holds", "condition", "solver")
         values = {name: getattr(self.certified, name) for name in names}
         return {"n_rows": len(self.certified.rows), **values}
+
+
+def _first_rows(numbers: AnyArray) -> AnyArray:
+    """(n,) first row with the number of each row."""
+    _, first, number = np.unique(numbers, return_index=True, return_inverse=True)
+    return np.asarray(first[number])
 
 
 def _first_difference(given: Any, fitted: AnyArray | Matrix) -> int | None:

@@ -121,7 +121,9 @@ def check_names(names: Sequence[str], given: Iterable[str]) -> None:
         alike = alike or difflib.get_close_matches(absent[0], given, 1, 0.75)
         hint = f" ({alike[0]!r} is there)" if alike else ""
         shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
+        are = "is" if len(absent) == 1 else "are"
         raise ValueError(
-            f"{len(absent)} of the model's {len(names)} columns are missing: {shown}{hint}; add "
-            f"them, empty where not known, or fit without them{setting('drop columns', text='')}"
+            f"of the model's {len(names)} columns {len(absent)} {are} missing: {shown}{hint}; add "
+            f"what is missing, empty where not known, or fit without it"
+            f"{setting('drop columns', text='')}"
         )

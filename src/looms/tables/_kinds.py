@@ -310,7 +310,8 @@ def _check_floats(
             f"beyond {LARGEST:g}, so squares overflow: correct the cell, or scale the column"
         )
     written = ", with dates written as 2024-02-25," * (kind in DATES)
-    by_other = kind == "number" and isinstance(cell, str) and is_number_by_either(cell.strip())
+    written_otherwise = isinstance(cell, str) and not np.isinf(floats[row])
+    by_other = kind == "number" and written_otherwise and is_number_by_either(cell.strip())
     advice = (
         f"; if its decimal mark is another than in the fit, name that by {setting('decimal', ...)}"
         * by_other

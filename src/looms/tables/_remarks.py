@@ -13,7 +13,7 @@ from looms._advice import UNSET, setting
 from looms._number_text import UNSIGNED, number_like
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms._words import listed, row_name
+from looms._words import count, listed, row_name
 from looms.tables._cells import Marks, is_code, number_of
 from looms.tables._columns import Columns
 from looms.tables._frames import Column
@@ -50,7 +50,10 @@ DATES = {
 #: Topics of remarks on columns that may not become the numbers that they hold, or are dropped.
 CHANGED = {"words", "unclear", "identifiers of rows", "marks"}
 #: Topics of remarks that ask for a change of the table.
-SERIOUS = CHANGED | {"identifiers"}
+SERIOUS = CHANGED | {"identifiers", "stand-ins"}
+#: A number may stand for a gap if so many rows, and this share of all, have it, and it is farther
+#: from the nearest of this many other values than these are from one another.
+_ROWS_OF_STAND_IN, _SHARE_OF_STAND_IN, _OTHER_VALUES = 3, 0.01, 10
 
 
 class Remark(NamedTuple):
@@ -59,7 +62,7 @@ class Remark(NamedTuple):
     Attributes
     ----------
     topic : "words", "codes", "comma", "marks", "gaps", "constant", "identifiers of rows",
-        "unclear", "dates", "identifiers", "repeated" or "time".
+        "unclear", "dates", "identifiers", "repeated", "stand-ins" or "time".
     columns : names of the columns.
     text : the sentence, without the advice for its topic.
     """
@@ -136,6 +139,34 @@ def column_remarks(
     explained = {*short, *(name for remark in broken for name in remark.columns)}
     rest = {name: column for name, column in certain.items() if name not in explained}
     yield from _repeat_remarks(rest)
+    yield from _stand_in_remarks(rest)
+
+
+def _stand_in_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
+    """Columns in which a number far from all others, such as 999, may stand for a gap."""
+    found = dict[str, str]()
+    for name, column in read.items():
+        if column.kinds != ("number",):
+            continue
+        values, counts = np.unique(column.values[~np.isnan(column.values)], return_counts=True)
+        least = max(_ROWS_OF_STAND_IN, _SHARE_OF_STAND_IN * counts.sum())
+        for place, others in ((0, values[1:]), (-1, values[:-1])):
+            value, n = float(values[place]), int(counts[place])
+            if value == 0 or n < least or len(others) < _OTHER_VALUES:
+                continue
+            low, high = others[0], others[-1]
+            if min(abs(value - low), abs(value - high)) > high - low:
+                is_far = f"{value:g} in {count(n, 'row')}, and from {low:g} to {high:g} elsewhere"
+                found.setdefault(name, is_far)
+    if found:
+        (name, is_far), *rest = found.items()
+        so_are = f"; so it is in {listed(each for each, _ in rest)}" if rest else ""
+        yield Remark(
+            "stand-ins",
+            [*found],
+            f"column {name!r} is {is_far}: if such a number stands for a gap, leave the cells "
+            f"empty{so_are}",
+        )
 
 
 def _sign_remarks(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
@@ -241,7 +272,8 @@ def _number_like(marks: Marks, texts: AnyArray) -> AnyArray:
 def _written_number_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns of text all of whose cells are numbers to a person, and no codes.
 
-    Most are like 0,5 or 12 %, or they are many values, most of them with decimals.
+    Most are like 0,5 or 12 %, or they are many values, most of them with decimals or of different
+    lengths.
     """
     written = []
     for name, column in read.items():
@@ -253,15 +285,18 @@ def _written_number_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
         odd = [text for text in texts if _PLAIN.fullmatch(text) is None]
         if len(texts) > _MOST_CODES:
             odd += [text for text in texts if _PLAIN.fullmatch(text) and "." in text]
+        if len(texts) > _FEW_VALUES and len(set(map(len, texts))) > 1:  # unlike codes
+            odd += [text for text in texts if _PLAIN.fullmatch(text) and "." not in text]
         if 2 * len(odd) > len(texts):
             written.append((name, min(odd)))
     if written:
-        names = [name for name, _ in written]
+        names, example = [name for name, _ in written], written[0][1]
+        are = "text, such as" if _PLAIN.fullmatch(example) else "written like"
         yield Remark(
             "words",
             names,
             f"{listed(names)}: treated as text, with a feature for each value, because numbers are "
-            f"written like {written[0][1]!r}; convert them to numbers",
+            f"{are} {example!r}; convert them to numbers",
         )
 
 

@@ -126,7 +126,7 @@ def _in_order(column: Column, labels: AnyArray, order: Sequence[str]) -> Any:
     """Labels as an ordered categorical."""
     for row in np.flatnonzero(~np.isin(labels.astype(str), order))[:1]:
         raise ValueError(
-            f"the target has {labels[row]!r} in {row_name(column, int(row))}, which is not in the "
+            f"the target has {str(labels[row])!r} in {row_name(column, int(row))}, not in the "
             f"order {' < '.join(order)}"
         )
     pandas: Any = require("pandas", "Reading tables")
@@ -199,9 +199,10 @@ def numbers(column: Column, marks: Marks = POINT) -> AnyArray:
 
 def _is_numeric(column: Column, marks: Marks, task: Task = "classification") -> bool:
     """True for numbers; labels may be infinite or huge ones, which are text then."""
-    cells_of(column, "the target")
+    name = getattr(column, "name", None) or "the target"
+    cells_of(column, name)
     try:
-        return is_number(column) or read_column(column, "the target", marks).kinds == ("number",)
+        return is_number(column) or read_column(column, name, marks).kinds == ("number",)
     except ValueError:
         if task != "classification":
             raise

@@ -257,6 +257,7 @@ class ResidualsDisplay(ModelDisplay):
         shown = spread_out(np.abs(self.residual), max_points)
         ax.plot(self.output[shown], self.target[shown], "o", color="C0", markersize=2.5, alpha=0.6)
         ax.set(xlabel="held-out output", ylabel="target")
+        ax.locator_params(axis="x", nbins=5)  # for targets of many digits
 
 
 def spread_out(size: Array, most: int) -> AnyArray:
