@@ -56,6 +56,7 @@ REMEDIES = {
     "keep": "for --id or --keep",
     "landmarks": ", auto or none",
     "no order": "leave --order out",
+    "no scales": "a sparse file, such as svmlight",
     "not nested": "--no-evaluate",
     "other kernels": "another kernel (--candidates)",
     "precomputed": "",
