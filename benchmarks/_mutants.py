@@ -61,6 +61,14 @@ MUTANTS = (
         "gradient of a normalized kernel: the sign of a term",
     ),
     Mutant(
+        "empty fingerprints",
+        "kernels/_dot_product.py",
+        "out=np.ones_like(either)",
+        "out=np.zeros_like(either)",
+        ("kernels/test_dot_product.py",),
+        "Tanimoto kernel of two rows of zeros: zero, not one",
+    ),
+    Mutant(
         "blocks of a gram",
         "kernels/_gram.py",
         "gradient += 2.0 * kernel.values_gradient(pairs, G[R, C])",

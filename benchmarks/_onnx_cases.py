@@ -28,6 +28,7 @@ from looms.kernels import (
     PowerExponential,
     PowerExponentialARD,
     Ranked,
+    Tanimoto,
     Weighted,
 )
 
@@ -46,6 +47,7 @@ KERNELS = {
     "linear": Linear(),
     "cubic": Polynomial(3),
     "boolean": Boolean(),
+    "tanimoto": Tanimoto(),
     "rbf": RBF(),
     "laplacian": Laplacian(),
     "ard": ARD([0.1, 0.2, 0.05]),

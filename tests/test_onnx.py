@@ -30,6 +30,7 @@ from looms.kernels import (
     Matern,
     Normalized,
     Precomputed,
+    Tanimoto,
 )
 from looms.onnx import register_converters
 
@@ -239,3 +240,11 @@ def test_machines_are_to_be_fitted_first(machine):
 def test_old_operators_are_refused():
     with pytest.raises(ValueError, match="operators of ONNX 13 or later, got target_opset=12"):
         to_onnx(KernelRegressor(mu=1e-3).fit(X, NUMBERS), X[:1], target_opset=12)
+
+
+def test_fingerprints_without_bits_resemble_only_each_other():
+    bits = (np.random.default_rng(0).random((20, 6)) < 0.4).astype(float)
+    bits[:2] = 0.0
+    machine = KernelRegressor(Tanimoto() + Normalized(Tanimoto()), mu=0.1).fit(bits, bits[:, 0])
+    (outputs,) = of_onnx(machine, bits)
+    np.testing.assert_allclose(outputs.ravel(), machine.predict(bits), rtol=0, atol=1e-12)

@@ -30,7 +30,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 KERNELS = (
     *("linear", "quadratic", "rbf", "ard", "laplacian", "matern12", "matern32", "matern52"),
-    *("powexp", "normalized_cubic", "ranked_laplacian", "boolean"),
+    *("powexp", "normalized_cubic", "ranked_laplacian", "boolean", "tanimoto"),
 )
 DENSE_ONLY = {"ranked_laplacian"}
 CRITERIA = ("press", "hinge", "squared_hinge", "smoothed_error", "wmw", "cross_entropy")
@@ -65,7 +65,7 @@ def problems(draw, kernels=KERNELS, least=4):
     n, d = draw(st.integers(least, 16)), draw(st.integers(1, 4))
     kernel = draw(st.sampled_from(kernels))
     X = rng.normal(size=(n, d))
-    if kernel == "boolean":
+    if kernel in ("boolean", "tanimoto"):
         X = (X > 0).astype(float)
     if draw(st.booleans()):
         X *= rng.random((n, d)) < 0.5

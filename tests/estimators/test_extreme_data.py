@@ -60,7 +60,7 @@ DEGENERATE = {
     ],
 )
 def test_degenerate_features(kernel, data):
-    X = DEGENERATE[data]
+    X = np.abs(DEGENERATE[data]) if "tanimoto" in kernel else DEGENERATE[data]
     mu = max(1e-3, 1e-3 * float(np.square(X).sum(axis=1).max()) ** 3)
     if kernel != "boolean":  # which a sample far out may take beyond all numbers
         check(KernelClassifier(kernel, mu=mu).fit(X, LABELS), X)
@@ -83,6 +83,7 @@ def test_tiny_data(kernel, size_and_criterion):
     n, criterion = size_and_criterion
     rng = np.random.default_rng(n)
     X, y, labels = rng.normal(size=(n, 2)), rng.normal(size=n), np.arange(n) % 2
+    X = np.abs(X) if "tanimoto" in kernel else X
     check(KernelRegressor(kernel, mu=1e-3).fit(X, y), X)
     check(KernelRegressor(kernel).fit(X, y), X)
     check(

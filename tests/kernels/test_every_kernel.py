@@ -27,8 +27,10 @@ from looms.kernels import (
     PowerExponential,
     PowerExponentialARD,
     Ranked,
+    Tanimoto,
     Weighted,
 )
+from looms.kernels._mapped import Mapped
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Pairs, Samples
 
@@ -43,11 +45,24 @@ def scaled_dot(A, B):
     return np.asarray((A @ B.T).toarray() if sp.issparse(A) else A @ B.T) / 3.0
 
 
+class OfSquares(Mapped):
+    """Kernel of squares, which are never negative."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def seen(self, samples):
+        X = samples.X
+        return Samples(X.multiply(X) if sp.issparse(X) else X * X, start=samples.start)
+
+
 KERNELS = {
     "linear": Linear(),
     "quadratic": Polynomial(2),
     "cubic at 0.7": Polynomial(3, c=0.7),
     "boolean": Boolean(),
+    "tanimoto of squares": OfSquares(Tanimoto()),
+    "tanimoto in sums": 0.5 * OfSquares(Tanimoto()) * RBF(0.1) + Linear(),
     "rbf": RBF(),
     "rbf at 0.2": RBF(0.2),
     "rbf fixed": RBF(0.2, "fixed"),
@@ -205,11 +220,18 @@ DEGENERATE = {
     "huge": 1e8 * X,
 }
 
+#: Samples that kernels of fingerprints take, made of others.
+NONNEGATIVE = {
+    **dict.fromkeys(("tanimoto", "normalized_tanimoto"), np.abs),
+    "ranked_tanimoto": lambda samples: (samples != 0).astype(float),
+}
+
 
 @pytest.mark.parametrize("name", KERNEL_NAMES[:-1])
 def test_degenerate_samples(name):
     kernel = as_kernel(name)
-    for data, samples in DEGENERATE.items():
+    for data, given in DEGENERATE.items():
+        samples = NONNEGATIVE[name](given) if name in NONNEGATIVE else given
         K = kernel(samples)
         assert np.isfinite(K).all(), data
         assert_allclose(kernel.diag(samples), np.diag(K), rtol=1e-12, atol=0, err_msg=data)

@@ -11,6 +11,7 @@ EXPECTED = {
     "quadratic": "Polynomial()",
     "cubic": "Polynomial(degree=3)",
     "boolean": "Boolean()",
+    "tanimoto": "Tanimoto()",
     "rbf": "RBF()",
     "laplacian": "Laplacian()",
     "ard": "ARD()",

@@ -209,16 +209,22 @@ def test_precomputed_is_the_kernel_itself(kernel):
     assert_allclose(given(theta[-1:])[1], objective(theta)[1][-1:], rtol=1e-7)
 
 
+def bits_for(name, X):
+    """Zeros and ones for a kernel of fingerprints, the samples themselves for others."""
+    return (X > 0).astype(float) if "tanimoto" in name else X
+
+
 @pytest.mark.parametrize("name", KERNEL_NAMES[:-1])
 def test_start_is_in_the_box_and_at_the_kernels_own(name):
-    objective = Objective(X, LABELS, kernel=name)
+    samples = bits_for(name, X)
+    objective = Objective(samples, LABELS, kernel=name)
     low, high = objective.bounds.T
     assert objective.bounds.shape == (len(objective.theta0), 2)
     assert (low < objective.theta0).all()
     assert (objective.theta0 < high).all()
     assert objective.names[-1] == "mu"
     assert len(objective.names) == len(objective.theta0)
-    started = as_kernel(name).started(Samples(X, center=X.mean(axis=0)))
+    started = as_kernel(name).started(Samples(samples, center=samples.mean(axis=0)))
     assert_allclose(objective.theta0[:-1], started.theta, rtol=1e-12, atol=1e-12)
     assert np.isfinite(objective(objective.theta0)[0])
 
@@ -267,7 +273,7 @@ def test_indefinite_kernel_is_stepped_over(fit_intercept):
 )
 def test_corners_of_the_box_give_numbers_or_infinity(name, criterion, scale):
     # Of thirty features, for which the Boolean kernel overflows.
-    samples = scale * np.tile(X, 10)
+    samples = scale * np.tile(bits_for(name, X), 10)
     objective = Objective(samples, LABELS, kernel=name, criterion=criterion)
     for theta in ([low_high[i] for low_high in objective.bounds] for i in (0, 1)):
         for mu in (0, 1):

@@ -78,6 +78,7 @@ REMEDIES = {
     "jobs": "--jobs",
     "landmarks": ", auto or none",
     "no order": "leave --order out",
+    "no scales": "a sparse file, such as svmlight",
     "not nested": "--no-evaluate",
     "other kernels": "another kernel (--candidates)",
     "precomputed": "",

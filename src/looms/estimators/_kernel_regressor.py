@@ -21,12 +21,12 @@ class KernelRegressor(Regressor):
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel or callable, default="rbf"
-        "linear", "quadratic", "cubic", "boolean", "rbf", "laplacian", "ard", "matern12",
-        "matern32", "matern52", "powexp", "powexp_ard", "polynomial4" (or another degree), any
-        of these prefixed with "normalized_" or "ranked_", or "precomputed"; a kernel object, whose
-        unset values are taken from the data; or a function of two matrices of samples that returns
-        their kernel matrix. "weighted_rbf", "weighted_powexp", "weighted_matern52" and so on weight
-        the features by the gradients of the model without weights, and are tuned twice:
+        "linear", "quadratic", "cubic", "boolean", "tanimoto", "rbf", "laplacian", "ard",
+        "matern12", "matern32", "matern52", "powexp", "powexp_ard", "polynomial4" (or another
+        degree), any prefixed with "normalized_" or "ranked_", or "precomputed"; a kernel object,
+        whose unset values are taken from the data; or a function of two matrices of samples that
+        returns their kernel matrix. "weighted_rbf", "weighted_powexp", "weighted_matern52" and so
+        on weight the features by the gradients of the model without weights, and are tuned twice:
         `looms.kernels.Weighted`. A search starts at the values given in a kernel object;
         ``gamma_bounds="fixed"`` and the like hold them fixed.
     mu : float or None, default=None

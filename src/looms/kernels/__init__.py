@@ -2,7 +2,7 @@
 
 from looms.kernels._base import Constant, Kernel, ParametricKernel
 from looms.kernels._categories import Hamming, HammingARD
-from looms.kernels._dot_product import Boolean, Linear, Polynomial
+from looms.kernels._dot_product import Boolean, Linear, Polynomial, Tanimoto
 from looms.kernels._hyperparameters import Parameter
 from looms.kernels._laplacian import Laplacian
 from looms.kernels._mapped import Columns, Normalized, Ranked, Weighted
@@ -41,5 +41,6 @@ __all__ = [
     "Precomputed",
     "Ranked",
     "Samples",
+    "Tanimoto",
     "Weighted",
 ]

@@ -13,7 +13,7 @@ from looms._advice import setting
 from looms._typing import Array, Matrix
 from looms._words import one_line
 from looms.kernels._base import Kernel
-from looms.kernels._dot_product import Boolean, Linear, Polynomial
+from looms.kernels._dot_product import Boolean, Linear, Polynomial, Tanimoto
 from looms.kernels._laplacian import Laplacian
 from looms.kernels._mapped import Normalized, Ranked, Weighted
 from looms.kernels._samples import Pairs, Samples
@@ -93,6 +93,7 @@ _NAMED: dict[str, Callable[[], Kernel]] = {
     "quadratic": lambda: Polynomial(degree=2),
     "cubic": lambda: Polynomial(degree=3),
     "boolean": Boolean,
+    "tanimoto": Tanimoto,
     "rbf": RBF,
     "laplacian": Laplacian,
     "ard": ARD,
@@ -128,6 +129,7 @@ _NAME = re.compile(
 _ALIKE = {
     **dict.fromkeys(("gauss", "gaussian", "squared_exponential"), "rbf"),
     **{"poly": "polynomial3", "polynomial": "polynomial3", "matern": "matern32"},
+    "jaccard": "tanimoto",
 }
 
 

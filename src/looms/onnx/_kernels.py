@@ -25,6 +25,7 @@ from looms.kernels import (
     PowerExponential,
     PowerExponentialARD,
     Ranked,
+    Tanimoto,
     Weighted,
 )
 from looms.kernels._base import Product, Sum
@@ -123,6 +124,16 @@ def _polynomial(kernel: Polynomial, pairs: Pairs) -> str:
     return g("Pow", g("Add", pairs.dot(), kernel.number("c")), float(kernel.degree))
 
 
+def _tanimoto(kernel: Tanimoto, pairs: Pairs) -> str:
+    if isinstance(pairs, Diagonal):
+        return pairs.filled(1.0)
+    g, dot = pairs.graph, pairs.dot()
+    norms = g("Add", Diagonal(g, pairs.X, pairs.Z).dot(), Samples(pairs.Z).square_norms)
+    either = g("Sub", norms, dot)
+    zeros = g("Equal", either, 0.0)
+    return g("Where", zeros, 1.0, g("Div", dot, g("Where", zeros, 1.0, either)))
+
+
 def _scaled(kernel: Any, pairs: Pairs) -> str:
     """Scaled distances of a stationary kernel, (m, n)."""
     if isinstance(kernel, (ARD, MaternARD, PowerExponentialARD)):
@@ -193,6 +204,7 @@ _FORMULAS: dict[type[Kernel], Callable[[Any, Pairs], str]] = {
     Linear: lambda kernel, pairs: pairs.dot(),
     Polynomial: _polynomial,
     Boolean: lambda kernel, pairs: pairs.graph("Exp", pairs.dot(np.log1p(kernel.number("gamma")))),
+    Tanimoto: _tanimoto,
     **dict.fromkeys((RBF, ARD, Laplacian), _gaussian),
     **dict.fromkeys((Matern, MaternARD), _matern),
     **dict.fromkeys((PowerExponential, PowerExponentialARD), _power_exponential),
