@@ -469,6 +469,14 @@ MUTANTS = (
         "isotonic calibration: weights of rows dropped",
     ),
     Mutant(
+        "recalibration errors",
+        "calibration/_recalibration.py",
+        "(X.T * (share * p * (1 - p))) @ X",
+        "(X.T * (share * p)) @ X",
+        ("calibration/test_recalibration.py",),
+        "standard errors of the slope of a calibration: a wrong Hessian",
+    ),
+    Mutant(
         "own calibration",
         "calibration/_calibrators.py",
         "remaining[np.arange(len(rows)), rows] = 0.0",

@@ -1,5 +1,7 @@
 """Displays: what they compute, and that drawing them is scikit-learn's way."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from matplotlib import pyplot
@@ -10,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
-from looms.calibration import loo_probabilities
+from looms.calibration import loo_probabilities, recalibration
 from looms.calibration._scores import reliability_curve
 from looms.diagnostics import case_deletion
 from looms.report import (
@@ -25,9 +27,12 @@ from looms.report import (
     ResidualsDisplay,
     RocDisplay,
     SearchPathDisplay,
+    summary,
 )
 from looms.report.displays import classes
+from looms.report.displays.classes import probabilities_of
 from looms.report.displays.samples import spread_out
+from looms.report.model import model_of
 
 OF_SEARCH = [SearchPathDisplay, CriterionHistoryDisplay, CandidatesDisplay]
 OF_ALL = [*OF_SEARCH, CaseDeletionDisplay, ImportanceDisplay]
@@ -187,6 +192,27 @@ def test_reliability_is_of_calibrators_that_did_not_see_the_sample(by_loo):
     assert len(curve.probability) <= 4
     other = ReliabilityDisplay.from_estimator(model, calibration="sigmoid", n_bins=4)
     assert not np.allclose(next(iter(other.curves.values())).probability, curve.probability)
+
+
+def test_intercept_and_slope_are_of_the_rows_and_groups_of_the_fit():
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(80, 2)), np.arange(80) // 4
+    y, weight = X[:, 0] + rng.normal(size=80) > 0.5, np.where(np.arange(80) % 5, 1.0, 0.0)
+    model = KernelClassifier("linear", mu=0.1).fit(X, y, weight, groups=group)
+    shown = ReliabilityDisplay.compute(model)
+    own, p = weight > 0, probabilities_of(model_of(model))[:, 1]
+    labels = np.where(y, 1, -1)
+    for found in (
+        shown.recalibrations["True"],
+        ReliabilityDisplay.from_predictions(y[own], p[own], groups=group[own]).recalibrations[
+            "True"
+        ],
+    ):
+        assert found == recalibration(labels, p, weight, group)
+    assert found.slope_error != recalibration(labels, p, weight).slope_error
+    assert summary(model)["loo"]["calibration"] == dataclasses.asdict(found)
+    assert (shown.smooth.low <= shown.smooth.share).all()
+    assert (shown.smooth.share <= shown.smooth.high).all()
 
 
 def test_residuals_of_several_targets(regression):

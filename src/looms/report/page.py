@@ -21,11 +21,7 @@ from looms._optional import require
 from looms.assessment._result import Assessment
 from looms.report import text
 from looms.report.displays.base import Display, numbers_of
-from looms.report.displays.classes import (
-    PrecisionRecallDisplay,
-    ReliabilityDisplay,
-    RocDisplay,
-)
+from looms.report.displays.classes import PrecisionRecallDisplay, RocDisplay
 from looms.report.displays.errors import OptimismDisplay
 from looms.report.displays.features import MOST_BARS
 from looms.report.displays.samples import KINDS, CaseDeletionDisplay, ResidualsDisplay
@@ -265,9 +261,8 @@ def displays_of(facts: Facts) -> dict[str, Display]:
     if model.outcome.labeled:
         shown["roc"] = RocDisplay.compute(estimator)
         shown["precision"] = PrecisionRecallDisplay.compute(estimator)
-    if facts.probabilities is not None:
-        p = facts.probabilities
-        shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=p)
+    if facts.reliability is not None:
+        shown["reliability"] = facts.reliability
     if not model.outcome.decides:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
     columns = facts.importance

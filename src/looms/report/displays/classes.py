@@ -12,8 +12,9 @@ from sklearn import metrics
 
 from looms._advice import setting
 from looms._typing import AnyArray, Array
-from looms.calibration import fit_calibrator, loo_probabilities
+from looms.calibration import fit_calibrator, loo_probabilities, recalibration
 from looms.calibration._calibrators import class_probabilities
+from looms.calibration._recalibration import Recalibration, SmoothCurve, smooth_reliability
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
 from looms.report.displays.base import ModelDisplay, diagonal, ink, unit_square
 from looms.report.model import Reported, model_of
@@ -93,11 +94,9 @@ class ClassCurves(ModelDisplay):
             Threshold to mark on the curve.
         ax : for `plot`
         """
-        classes, labels = np.unique(np.asarray(y_true), return_inverse=True)
-        if len(classes) != 2:
-            raise ValueError(f"y_true must have two classes, but has {len(classes)}.")
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-        predictions = {str(classes[1]): (labels == 1, np.asarray(y_score, float), weight)}
+        label, positive = _positive(y_true)
+        weight = np.ones(len(positive)) if sample_weight is None else np.asarray(sample_weight)
+        predictions = {label: (positive, np.asarray(y_score, float), weight)}
         return cls(predictions=predictions, threshold=threshold).plot(ax)
 
     @property
@@ -202,6 +201,14 @@ class PrecisionRecallDisplay(ClassCurves):
         ax.set(xlabel="recall", ylabel="precision")
 
 
+def _positive(y_true: Any) -> tuple[str, AnyArray]:
+    """The second of two sorted classes, and where it is; ValueError for others than two."""
+    classes, labels = np.unique(np.asarray(y_true), return_inverse=True)
+    if len(classes) != 2:
+        raise ValueError(f"y_true must have two classes, but has {len(classes)}.")
+    return str(classes[1]), labels == 1
+
+
 def _share(members: AnyArray, weight: Array) -> float:
     """Weighted share of some samples."""
     return float(np.average(members, weights=weight))
@@ -226,14 +233,18 @@ class ReliabilityDisplay(ModelDisplay):
     """Shares of positive samples against their probabilities.
 
     For two classes it shows the reliability of the positive one's probability, with 95 % intervals
-    of the shares; for more, a curve for each class.
+    of the shares, and a smooth curve with a pointwise 95 % band; for more, a curve for each class.
 
     Parameters
     ----------
     curves : dict of str to looms.calibration.ReliabilityCurve
         By class label; the ten largest of many classes.
-    calibration : str
-        Method that turned outputs into probabilities.
+    recalibrations : dict of str to looms.calibration.Recalibration
+        Intercept and slope with standard errors, of the same classes, each against the rest.
+    smooth : looms.calibration.SmoothCurve or None
+        Of the positive one of two classes.
+    calibration : str or None
+        Method that turned outputs into probabilities; None for given ones.
 
     Examples
     --------
@@ -248,7 +259,9 @@ class ReliabilityDisplay(ModelDisplay):
     """
 
     curves: dict[str, ReliabilityCurve]
-    calibration: str
+    recalibrations: dict[str, Recalibration]
+    smooth: SmoothCurve | None = None
+    calibration: str | None = None
     legend_place = "upper left"
 
     @property
@@ -288,15 +301,68 @@ class ReliabilityDisplay(ModelDisplay):
         if p is None:
             p = calibrated(model, "sigmoid")
         calibration = calibration or model.outcome.calibration or "sigmoid"
-        y, weight = np.eye(len(model.classes))[model.codes], model.fitted.rows.weight
-        curves = {
-            model.classes[k]: reliability_curve(2 * y[:, k] - 1, p[:, k], weight, n_bins=n_bins)
-            for k in shown
-        }
-        return cls(curves=curves, calibration=calibration)
+        rows, together = model.fitted.rows, model.fitted.units.scored_together
+        codes, p, weight, groups = map(rows.own, (model.codes, p, rows.weight, together))
+        columns = {model.classes[k]: (codes == k, p[:, k]) for k in shown}
+        return cls._of(columns, weight, groups, n_bins, calibration)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        n_bins: int = 10,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the reliability of probabilities of two classes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Classes; the second in sorted order is the positive one.
+        y_prob : array-like of shape (n_samples,)
+            Probabilities of the positive class.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+        groups : array-like of shape (n_samples,), default=None
+            Equal for samples that count as one draw in standard errors and the band.
+        n_bins : int, default=10
+            As for `compute`.
+        ax : for `plot`
+        """
+        label, positive = _positive(y_true)
+        columns = {label: (positive, np.asarray(y_prob, dtype=float))}
+        return cls._of(columns, sample_weight, groups, n_bins).plot(ax)
+
+    @classmethod
+    def _of(
+        cls,
+        columns: dict[str, tuple[AnyArray, Array]],
+        weight: Any,
+        groups: Any,
+        n_bins: int,
+        calibration: str | None = None,
+    ) -> Self:
+        """Of the probability of each class, beside what is of that class."""
+        of_class = {label: (2 * y - 1, p, weight) for label, (y, p) in columns.items()}
+        return cls(
+            curves={k: reliability_curve(*each, n_bins=n_bins) for k, each in of_class.items()},
+            recalibrations={k: recalibration(*each, groups) for k, each in of_class.items()},
+            smooth=smooth_reliability(*next(iter(of_class.values())), groups)
+            if len(columns) == 1
+            else None,
+            calibration=calibration,
+        )
 
     def _draw(self, ax: Any) -> None:
         diagonal(ax)
+        if self.smooth is not None:
+            at, share, *band = vars(self.smooth).values()
+            ax.plot(at, share, color="C1", linewidth=1.2, label="smooth, with 95 % band")
+            ax.fill_between(at, *band, color="C1", alpha=0.2, linewidth=0)
         for k, (label, curve) in enumerate(self.curves.items()):
             name = f"class {short(label, 20)}"
             ax.plot(curve.probability, curve.share, "-o", color=f"C{k}", markersize=4, label=name)
