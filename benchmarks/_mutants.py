@@ -477,6 +477,14 @@ MUTANTS = (
         "standard errors of the slope of a calibration: a wrong Hessian",
     ),
     Mutant(
+        "net benefit",
+        "calibration/_net_benefit.py",
+        "np.where(p >= each, treated, 0.0)",
+        "np.where(p > each, treated, 0.0)",
+        ("calibration/test_net_benefit.py",),
+        "decision curve: rows at the threshold are not treated",
+    ),
+    Mutant(
         "own calibration",
         "calibration/_calibrators.py",
         "remaining[np.arange(len(rows)), rows] = 0.0",

@@ -13,12 +13,14 @@ from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
 from looms.calibration import loo_probabilities, recalibration
+from looms.calibration._net_benefit import net_benefit
 from looms.calibration._scores import reliability_curve
 from looms.diagnostics import case_deletion
 from looms.report import (
     CandidatesDisplay,
     CaseDeletionDisplay,
     CriterionHistoryDisplay,
+    DecisionCurveDisplay,
     ImportanceDisplay,
     OptimismDisplay,
     PrecisionRecallDisplay,
@@ -40,6 +42,7 @@ OF_CLASSES = [RocDisplay, PrecisionRecallDisplay, ReliabilityDisplay]
 OF_NUMBERS = [ResidualsDisplay, RelevanceDisplay]
 CASES = [
     *(("binary", display) for display in (*OF_ALL, *OF_CLASSES)),
+    ("binary", DecisionCurveDisplay),
     *(("regression", display) for display in (CaseDeletionDisplay, ImportanceDisplay)),
     *(("regression", display) for display in OF_NUMBERS),
     *(("hostile", display) for display in (*OF_ALL, *OF_CLASSES, RelevanceDisplay)),
@@ -211,8 +214,28 @@ def test_intercept_and_slope_are_of_the_rows_and_groups_of_the_fit():
         assert found == recalibration(labels, p, weight, group)
     assert found.slope_error != recalibration(labels, p, weight).slope_error
     assert summary(model)["loo"]["calibration"] == dataclasses.asdict(found)
+    benefit = DecisionCurveDisplay.compute(model, thresholds=[0.1, 0.6]).benefit
+    given = {"groups": group[own], "thresholds": [0.1, 0.6]}
+    of_given = DecisionCurveDisplay.from_predictions(y[own], p[own], **given).benefit
+    np.testing.assert_array_equal([*vars(benefit).values()], [*vars(of_given).values()])
     assert (shown.smooth.low <= shown.smooth.share).all()
     assert (shown.smooth.share <= shown.smooth.high).all()
+
+
+def test_decisions_are_of_two_classes_with_probabilities(several, regression, by_loo):
+    with pytest.raises(TypeError, match="two classes, and there are 3"):
+        DecisionCurveDisplay.compute(several[0])
+    with pytest.raises(TypeError, match="for classifiers"):
+        DecisionCurveDisplay.compute(regression[0])
+    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    with pytest.raises(ValueError, match="calibration='sigmoid'"):
+        DecisionCurveDisplay.compute(KernelClassifier(mu=1.0, calibration=None).fit(X, y))
+    first = KernelClassifier(mu=1.0, pos_label=0).fit(X, y)
+    display = DecisionCurveDisplay.compute(first, thresholds=[0.2])
+    assert display.label == "0"
+    p = probabilities_of(model_of(first))[:, 0]
+    expected = net_benefit(1 - 2 * y, p, thresholds=[0.2])
+    assert display.benefit.value == expected.value
 
 
 def test_residuals_of_several_targets(regression):

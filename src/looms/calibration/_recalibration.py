@@ -99,7 +99,7 @@ def recalibration(
     >>> round(found.slope, 3), round(found.slope_error, 2), round(abs(found.intercept), 3)
     (0.611, 0.36, 0.0)
     """
-    p, positive, weight, draws = _checked(labels, probability, sample_weight, groups)
+    p, positive, weight, draws = checked_rows(labels, probability, sample_weight, groups)
     inside = (p > 0) & (p < 1)
     y, z, weight = positive[inside], logit(p[inside]), weight[inside]
     draws = None if draws is None else draws[inside]
@@ -162,7 +162,7 @@ def smooth_reliability(
     >>> bool(np.abs(curve.share - curve.probability).max() < 0.05)
     True
     """
-    p, positive, weight, draws = _checked(labels, probability, sample_weight, groups)
+    p, positive, weight, draws = checked_rows(labels, probability, sample_weight, groups)
     z, share = logit(np.clip(p, 1e-9, 1 - 1e-9)), weight / weight.sum()
     order = np.argsort(z, kind="stable")
     below = np.cumsum(share[order]) - share[order] / 2
@@ -186,7 +186,7 @@ def smooth_reliability(
     return SmoothCurve(at, *(expit(level + part) for part in (0.0, -half, half)))
 
 
-def _checked(
+def checked_rows(
     labels: npt.ArrayLike,
     probability: npt.ArrayLike,
     sample_weight: npt.ArrayLike | None,

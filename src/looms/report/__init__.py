@@ -3,6 +3,7 @@
 from looms.report._cautions import cautions
 from looms.report.check import TableCheck
 from looms.report.displays.classes import (
+    DecisionCurveDisplay,
     PrecisionRecallDisplay,
     ReliabilityDisplay,
     RocDisplay,
@@ -27,6 +28,7 @@ __all__ = [
     "CandidatesDisplay",
     "CaseDeletionDisplay",
     "CriterionHistoryDisplay",
+    "DecisionCurveDisplay",
     "EffectDisplay",
     "ImportanceDisplay",
     "OptimismDisplay",

@@ -21,7 +21,7 @@ from looms._optional import require
 from looms.assessment._result import Assessment
 from looms.report import text
 from looms.report.displays.base import Display, numbers_of
-from looms.report.displays.classes import PrecisionRecallDisplay, RocDisplay
+from looms.report.displays.classes import DecisionCurveDisplay, PrecisionRecallDisplay, RocDisplay
 from looms.report.displays.errors import OptimismDisplay
 from looms.report.displays.features import MOST_BARS
 from looms.report.displays.samples import KINDS, CaseDeletionDisplay, ResidualsDisplay
@@ -263,6 +263,9 @@ def displays_of(facts: Facts) -> dict[str, Display]:
         shown["precision"] = PrecisionRecallDisplay.compute(estimator)
     if facts.reliability is not None:
         shown["reliability"] = facts.reliability
+        if len(model.classes) == 2:
+            p = facts.probabilities
+            shown["decisions"] = DecisionCurveDisplay.compute(estimator, probabilities=p)
     if not model.outcome.decides:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
     columns = facts.importance

@@ -14,6 +14,7 @@ from looms._advice import setting
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator, loo_probabilities, recalibration
 from looms.calibration._calibrators import class_probabilities
+from looms.calibration._net_benefit import NetBenefit, net_benefit
 from looms.calibration._recalibration import Recalibration, SmoothCurve, smooth_reliability
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
 from looms.report.displays.base import ModelDisplay, diagonal, ink, unit_square
@@ -301,10 +302,7 @@ class ReliabilityDisplay(ModelDisplay):
         if p is None:
             p = calibrated(model, "sigmoid")
         calibration = calibration or model.outcome.calibration or "sigmoid"
-        rows, together = model.fitted.rows, model.fitted.units.scored_together
-        codes, p, weight, groups = map(rows.own, (model.codes, p, rows.weight, together))
-        columns = {model.classes[k]: (codes == k, p[:, k]) for k in shown}
-        return cls._of(columns, weight, groups, n_bins, calibration)
+        return cls._of(*_of_rows(model, shown, p), n_bins, calibration)
 
     @classmethod
     def from_predictions(
@@ -373,6 +371,126 @@ class ReliabilityDisplay(ModelDisplay):
         ax.set(xlabel="probability", ylabel="share")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class DecisionCurveDisplay(ModelDisplay):
+    """Net benefit of decisions by the probabilities of two classes, at each threshold.
+
+    Beside it are those of treating all rows and of treating none. Whoever would treat from a
+    probability t on takes t / (1 - t) true positives for as bad as one false positive [VE06].
+
+    Parameters
+    ----------
+    label : str
+        The positive class.
+    benefit : looms.calibration.NetBenefit
+        At each ``threshold`` the ``value`` with its ``standard_error``, ``of_all``, and the
+        ``gain`` over the better of all and none, with ``gain_error``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import KernelClassifier
+    >>> from looms.report import DecisionCurveDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = KernelClassifier("linear", mu=1e-3).fit(X / X.std(axis=0), y)
+    >>> benefit = DecisionCurveDisplay.compute(model, thresholds=[0.2, 0.5]).benefit
+    >>> benefit.value.round(2), benefit.of_all.round(2)
+    (array([0.61, 0.6 ]), array([0.53, 0.25]))
+    """
+
+    label: str
+    benefit: NetBenefit
+    legend_place = "upper right"
+
+    @classmethod
+    def compute(
+        cls, estimator: Any, *, thresholds: Any = None, probabilities: Array | None = None
+    ) -> Self:
+        """Net benefit of held-out probabilities, pooled over the rows, as counts add up.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted to two classes, with probabilities.
+        thresholds : array-like of shape (n_thresholds,), default=None
+            Probabilities in [0, 1); by default 99 of them, to where hardly any row is treated.
+        probabilities : ndarray of shape (n_samples, n_classes), default=None
+            Those of the rows, if they are known.
+        """
+        model, shown = _classifier_of(cls, estimator)
+        if len(model.classes) != 2:
+            raise TypeError(
+                f"{cls.__name__} is for two classes, and there are {len(model.classes)}: draw one "
+                "against the rest by from_predictions."
+            )
+        p = probabilities_of(model) if probabilities is None else probabilities
+        if p is None:
+            raise _without_probabilities()
+        return cls._of(*_of_rows(model, shown, p), thresholds)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        thresholds: Any = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the net benefit of probabilities of two classes.
+
+        Parameters
+        ----------
+        y_true, y_prob, sample_weight, groups, ax : as of `ReliabilityDisplay.from_predictions`
+        thresholds : array-like of shape (n_thresholds,), default=None
+            As for `compute`.
+        """
+        label, positive = _positive(y_true)
+        columns = {label: (positive, np.asarray(y_prob, dtype=float))}
+        return cls._of(columns, sample_weight, groups, thresholds).plot(ax)
+
+    @classmethod
+    def _of(
+        cls, columns: dict[str, tuple[AnyArray, Array]], weight: Any, groups: Any, thresholds: Any
+    ) -> Self:
+        ((label, (y, p)),) = columns.items()
+        benefit = net_benefit(2 * y - 1, p, weight, groups, thresholds=thresholds)
+        return cls(label=label, benefit=benefit)
+
+    @property
+    def better(self) -> Array:
+        """Thresholds at which it is above all and none by more than two standard errors."""
+        benefit = self.benefit
+        return np.asarray(benefit.threshold[benefit.gain > 2 * benefit.gain_error])
+
+    def _draw(self, ax: Any) -> None:
+        t, value, error, of_all, *_ = vars(self.benefit).values()
+        half = 1.96 * np.nan_to_num(error)
+        ax.plot(t, of_all, color=ink(), linewidth=1, linestyle="--", label="treat all")
+        ax.axhline(0.0, color=ink(), linewidth=1, linestyle=":", label="treat none")
+        ax.plot(t, value, color="C0", label=f"class {short(self.label, 20)}, with 95 % band")
+        ax.fill_between(t, value - half, value + half, color="C0", alpha=0.2, linewidth=0)
+        top = 1.05 * float(max((value + half).max(), of_all.max()))
+        ax.set(ylim=(-0.2 * top, top), xlabel="threshold of the probability", ylabel="net benefit")
+
+
+def _of_rows(
+    model: Reported, shown: list[int], p: Array
+) -> tuple[dict[str, tuple[AnyArray, Array]], Array, AnyArray]:
+    """Where each class shown is and its probability, weights, and groups that are one draw, of the
+    rows of positive weight."""
+    rows, together = model.fitted.rows, model.fitted.units.scored_together
+    codes, p, weight, groups = map(rows.own, (model.codes, p, rows.weight, together))
+    return {model.classes[k]: (codes == k, p[:, k]) for k in shown}, weight, groups
+
+
+def _without_probabilities() -> ValueError:
+    how = setting("calibration", "sigmoid")
+    return ValueError(f"The model has no probabilities: fit it with {how}.")
+
+
 def probabilities_of(model: Reported, calibration: str | None = None) -> Array | None:
     """Probability of every class for the held-out outputs, (n_samples, n_classes).
 
@@ -396,9 +514,7 @@ def calibrated(model: Reported, calibration: str) -> Array:
     takes little time."""
     if not model.outcome.labeled:
         if model.outcome.calibration is None:
-            raise ValueError(
-                f"The model has no probabilities: fit it with {setting('calibration', 'sigmoid')}."
-            )
+            raise _without_probabilities()
         raise ValueError(
             f"{setting('calibration', calibration)} is for classes without order: use None."
         )
