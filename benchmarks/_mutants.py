@@ -485,6 +485,14 @@ MUTANTS = (
         "decision curve: rows at the threshold are not treated",
     ),
     Mutant(
+        "area of subgroups",
+        "scores.py",
+        "np.flatnonzero(units.own[inside] == k)",
+        "np.flatnonzero(units.own[inside] >= 0)",
+        ("test_scores_by.py",),
+        "area in a subgroup: rows of different folds are compared",
+    ),
+    Mutant(
         "own calibration",
         "calibration/_calibrators.py",
         "remaining[np.arange(len(rows)), rows] = 0.0",

@@ -8,7 +8,14 @@ from looms._threads import blas_threads
 from looms._typing import Array
 from looms.fitted._fitted import Fitted
 from looms.held_out import HeldOut
-from looms.scores import Scores, decisions_within, held_out_decisions, kind_of_nested, kind_of_units
+from looms.scores import (
+    Scores,
+    ScoresOf,
+    decisions_within,
+    held_out_decisions,
+    kind_of_nested,
+    kind_of_units,
+)
 from looms.selection._decisions import Made
 from looms.selection._nested import Nested
 
@@ -49,7 +56,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         outputs[rows.train] = decisions.outputs
     again = nested is None and not outcome.decides
     repeated = model.repetitions() if again else rows.own(outputs)[None]
-    of_rows = rows.own(y), repeated, own, model.units_of_fit.scored_together
+    together = model.units_of_fit.scored_together
     optimistic = nested is None and model.tuned
     if nested is None:
         units = model.units_of_fit if model.scored_in is None else model.scored_in[0]
@@ -58,7 +65,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         units = nested.units
         kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
     return Scores(
-        outcome.scores(*of_rows, made),
+        outcome.scores(rows.own(y), repeated, own, together, made),
         kind,
         optimistic,
         HeldOut(y, outputs, weight),
@@ -67,6 +74,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         outcome.baselines(rows.own(y), own),
         nested,
         len(units.passes),
+        _made_of=ScoresOf(outcome, repeated, together, units),
     )
 
 
