@@ -493,6 +493,14 @@ MUTANTS = (
         "area in a subgroup: rows of different folds are compared",
     ),
     Mutant(
+        "groups of a validation",
+        "report/_validation.py",
+        "reliability = ReliabilityDisplay.of_columns(columns, weight, groups)",
+        "reliability = ReliabilityDisplay.of_columns(columns, weight, None)",
+        ("report/test_validation.py",),
+        "validation on other rows: standard errors of the calibration as if rows were independent",
+    ),
+    Mutant(
         "own calibration",
         "calibration/_calibrators.py",
         "remaining[np.arange(len(rows)), rows] = 0.0",

@@ -12,8 +12,9 @@ from looms._typing import Array
 from looms.calibration._recalibration import checked_rows
 from looms.held_out import ReadOnly
 
-#: Share of the rows whose probabilities lie below the last threshold, and their number.
-_BELOW, _THRESHOLDS = 0.99, 99
+#: Share of the rows whose probabilities lie below the last threshold, which is at most `_LAST`;
+#: number of thresholds.
+_BELOW, _LAST, _THRESHOLDS = 0.99, 0.9, 90
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +57,8 @@ def net_benefit(
     Parameters
     ----------
     labels, probability, sample_weight, groups : as for `recalibration`.
-    thresholds : (m,) in [0, 1). By default 99 from 0.01 to the probability that 99 % of the rows
-        are below, but to no less than twice the share of positive rows, and at most 0.99.
+    thresholds : (m,) in [0, 1). By default 90 from 0.01 to the probability that 99 % of the rows
+        are below, but to no less than twice the share of positive rows, and at most 0.9.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def net_benefit(
         share = np.cumsum(weight[order]) / weight.sum()
         end = p[order][np.searchsorted(share, _BELOW).clip(max=len(p) - 1)]
         least = 2 * np.average(positive, weights=weight)
-        thresholds = np.linspace(0.01, np.clip(max(end, least), 0.02, 0.99), _THRESHOLDS)
+        thresholds = np.linspace(0.01, np.clip(max(end, least), 0.02, _LAST), _THRESHOLDS)
     t = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
     if not ((t >= 0) & (t < 1)).all():
         raise ValueError("thresholds must be at least 0 and below 1.")

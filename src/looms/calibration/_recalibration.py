@@ -18,6 +18,7 @@ _MAX_ITERATIONS = 100
 #: Shares of the rows below the knots of the spline; beyond the outer ones it is straight.
 _KNOTS = (0.1, 0.5, 0.9)
 _POINTS = 100  # of a smooth curve
+_LEAST = 1e-3  # probability in a smooth curve; smaller ones would pull its straight ends
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def smooth_reliability(
     True
     """
     p, positive, weight, draws = checked_rows(labels, probability, sample_weight, groups)
-    z, share = logit(np.clip(p, 1e-9, 1 - 1e-9)), weight / weight.sum()
+    z, share = logit(np.clip(p, _LEAST, 1 - _LEAST)), weight / weight.sum()
     order = np.argsort(z, kind="stable")
     below = np.cumsum(share[order]) - share[order] / 2
     knots = np.unique(np.interp(_KNOTS, below, z[order]))

@@ -15,9 +15,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import written_labels
-from looms._scores import (
-    ValuesAndErrors,
-)
 from looms._typing import AnyArray
 from looms._words import count, listed
 from looms.cli._errors import InputError
@@ -29,6 +26,7 @@ from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._in_pipelines import parts_of
+from looms.fitted._scores import NewScores, new_scores
 from looms.folds import label_numbers
 from looms.model_files import load_model
 from looms.report.model import model_of
@@ -317,23 +315,7 @@ def rows_of(saved: SavedModel, X: Any) -> Rows:
         return Rows(saved.own()._matrix(matrix), table)
 
 
-class Scored(NamedTuple):
-    """Rows with a target, and what the model makes of them.
-
-    Attributes
-    ----------
-    values : (n,) of the target, labels in the spelling of the classes.
-    outputs : of the model.
-    scores, baselines : as of `looms.scores.Scores`.
-    """
-
-    values: AnyArray
-    outputs: AnyArray
-    scores: ValuesAndErrors
-    baselines: dict[str, float]
-
-
-def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Scored:
+def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> NewScores:
     """Scores of the rows of a file with a target; notes on the rows.
 
     Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
@@ -363,14 +345,14 @@ def scored(saved: SavedModel, table: Table, file: Path, prefix: str = "") -> Sco
         values, fitted = target_values(saved, table.y), saved.last.fitted_
         outputs = fitted.outputs(matrix)
         with refused(f"{file}: "):
-            scores, baselines = fitted.scores_of_new(values, outputs, weight, groups)
+            made = new_scores(fitted, values, outputs, weight, groups)
     saved.tell_remarks(prefix)
     if (n_known := n_training_rows(saved, matrix)) > 0:
         note(
             f"{prefix}in {count(n_known, 'row')} of {n} all features equal those of a training "
             "row: if they are the same rows, scores are optimistic; see looms assess"
         )
-    return Scored(values, outputs, scores, baselines)
+    return made
 
 
 def target_values(saved: SavedModel, column: Column) -> AnyArray:

@@ -36,6 +36,7 @@ from looms.cli._output import (
     print_blocks,
     show_json,
     write_output,
+    writing,
 )
 from looms.cli._scores import (
     choice_of,
@@ -45,10 +46,12 @@ from looms.cli._scores import (
     show_columns,
     show_request,
 )
+from looms.cli.fit import PAGE, check_report
 from looms.estimators._encoding import decides_one_class
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
+from looms.report import Validation
 from looms.report.overview import table_of_confusion, table_of_scores, units_of
 from looms.report.text import plain
 from looms.tables._target import text
@@ -166,7 +169,13 @@ def predict(
 
 @command
 def score(
-    model: Path, *, drop_missing_targets: bool = False, json: bool = False, source: Source
+    model: Path,
+    *,
+    drop_missing_targets: bool = False,
+    report: Path | None = None,
+    json: bool = False,
+    source: Source,
+    force: bool = False,
 ) -> None:
     """Score the model on rows whose target is known.
 
@@ -176,17 +185,32 @@ def score(
     ----------
     file
         Rows with the target.
+    report
+        HTML page with these scores beside the held-out ones and, for two classes with
+        probabilities, their calibration and a decision curve.
 
     Examples
     --------
     looms score clinic.looms.skops new.csv
+    looms score clinic.looms.skops new.csv --report new.html
     looms score clinic.looms.skops new.csv --json
     looms score clinic.looms.skops new.csv --drop-missing-targets
     """
     check_order("score", model, source.file)
+    check_report(report, None)
+    if report is not None:
+        check_can_write(report, force, source.file, model, option="--report", holds=PAGE)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    values, outputs, scores, baselines = scored(saved, table, source.file)
+    made = scored(saved, table, source.file)
+    values, outputs, _, _, scores, baselines = made
+    if report is not None:
+        remarks = [] if saved.unseen is None else [each.text for each in saved.unseen.notes()]
+        title = " on ".join(filter(None, [saved.metadata["target"], source.file.name]))
+        page = Validation(facts_of(saved).model, made, remarks, title)
+        with writing(report, "--report"):
+            page.report(report)
+        note(f"the report is in {report}")
     n_rows = table.X.shape[0]
     if json:
         show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))

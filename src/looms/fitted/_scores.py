@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
+from looms._scores import ValuesAndErrors
 from looms._threads import blas_threads
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.fitted._fitted import Fitted
 from looms.held_out import HeldOut
 from looms.scores import (
@@ -18,6 +20,33 @@ from looms.scores import (
 )
 from looms.selection._decisions import Made
 from looms.selection._nested import Nested
+
+
+class NewScores(NamedTuple):
+    """New rows with their targets, and how well a model predicts them.
+
+    Attributes
+    ----------
+    values : (m,) or (m, t) of the target, labels in the spelling of the classes.
+    outputs : of the model.
+    weight, groups : (m,) of the rows; groups are numbers, or None.
+    scores, baselines : as of `looms.scores.Scores`.
+    """
+
+    values: AnyArray
+    outputs: Array
+    weight: Array
+    groups: AnyArray | None
+    scores: ValuesAndErrors
+    baselines: dict[str, float]
+
+
+def new_scores(
+    model: Fitted, values: AnyArray, outputs: Array, weight: Array, groups: AnyArray | None
+) -> NewScores:
+    """Scores of the outputs for new rows."""
+    rows = values, outputs, weight, groups
+    return NewScores(*rows, *model.scores_of_new(*rows))
 
 
 def held_out_scores(model: Fitted) -> Scores:

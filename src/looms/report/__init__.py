@@ -1,6 +1,7 @@
 """Reports on fitted models: displays, cautions, a summary dict and an HTML page."""
 
 from looms.report._cautions import cautions
+from looms.report._validation import Validation, validation
 from looms.report.check import TableCheck
 from looms.report.displays.classes import (
     DecisionCurveDisplay,
@@ -39,10 +40,12 @@ __all__ = [
     "RocDisplay",
     "SearchPathDisplay",
     "TableCheck",
+    "Validation",
     "card",
     "cautions",
     "feature_importance",
     "summary",
     "summary_schema",
+    "validation",
     "write_html",
 ]

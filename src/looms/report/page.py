@@ -126,6 +126,19 @@ def write_check(values: Mapping[str, Any], path: str | os.PathLike[str]) -> None
     _write(path, partial(_template("check.html").render, report=values, style=style))
 
 
+def write_validation(
+    values: Mapping[str, Any], displays: Mapping[str, Display], path: str | os.PathLike[str]
+) -> None:
+    """Write the page of a `looms.report.Validation`, whole or not at all."""
+
+    def page() -> str:
+        pictures = {name: picture(name, display) for name, display in displays.items()}
+        more = {"displays": displays, "pictures": pictures, "style": _text("report.css")}
+        return str(_template("validation.html").render(report=values, **more))
+
+    _write(path, page)
+
+
 def _write(path: str | os.PathLike[str], rendered: Callable[[], str]) -> None:
     place = Path(path)
     if place.is_dir():

@@ -302,7 +302,7 @@ class ReliabilityDisplay(ModelDisplay):
         if p is None:
             p = calibrated(model, "sigmoid")
         calibration = calibration or model.outcome.calibration or "sigmoid"
-        return cls._of(*_of_rows(model, shown, p), n_bins, calibration)
+        return cls.of_columns(*_of_rows(model, shown, p), n_bins, calibration)
 
     @classmethod
     def from_predictions(
@@ -333,18 +333,18 @@ class ReliabilityDisplay(ModelDisplay):
         """
         label, positive = _positive(y_true)
         columns = {label: (positive, np.asarray(y_prob, dtype=float))}
-        return cls._of(columns, sample_weight, groups, n_bins).plot(ax)
+        return cls.of_columns(columns, sample_weight, groups, n_bins).plot(ax)
 
     @classmethod
-    def _of(
+    def of_columns(
         cls,
         columns: dict[str, tuple[AnyArray, Array]],
         weight: Any,
         groups: Any,
-        n_bins: int,
+        n_bins: int = 10,
         calibration: str | None = None,
     ) -> Self:
-        """Of the probability of each class, beside what is of that class."""
+        """Of the probability of each class, beside what is of that class; without drawing it."""
         of_class = {label: (2 * y - 1, p, weight) for label, (y, p) in columns.items()}
         return cls(
             curves={k: reliability_curve(*each, n_bins=n_bins) for k, each in of_class.items()},
@@ -413,7 +413,7 @@ class DecisionCurveDisplay(ModelDisplay):
         estimator : estimator
             Fitted to two classes, with probabilities.
         thresholds : array-like of shape (n_thresholds,), default=None
-            Probabilities in [0, 1); by default 99 of them, to where hardly any row is treated.
+            Probabilities in [0, 1); by default 90 of them, to where hardly any row is treated.
         probabilities : ndarray of shape (n_samples, n_classes), default=None
             Those of the rows, if they are known.
         """
@@ -426,7 +426,7 @@ class DecisionCurveDisplay(ModelDisplay):
         p = probabilities_of(model) if probabilities is None else probabilities
         if p is None:
             raise _without_probabilities()
-        return cls._of(*_of_rows(model, shown, p), thresholds)
+        return cls.of_columns(*_of_rows(model, shown, p), thresholds)
 
     @classmethod
     def from_predictions(
@@ -449,12 +449,17 @@ class DecisionCurveDisplay(ModelDisplay):
         """
         label, positive = _positive(y_true)
         columns = {label: (positive, np.asarray(y_prob, dtype=float))}
-        return cls._of(columns, sample_weight, groups, thresholds).plot(ax)
+        return cls.of_columns(columns, sample_weight, groups, thresholds).plot(ax)
 
     @classmethod
-    def _of(
-        cls, columns: dict[str, tuple[AnyArray, Array]], weight: Any, groups: Any, thresholds: Any
+    def of_columns(
+        cls,
+        columns: dict[str, tuple[AnyArray, Array]],
+        weight: Any,
+        groups: Any,
+        thresholds: Any = None,
     ) -> Self:
+        """Of the probability of a class, beside what is of that class; without drawing it."""
         ((label, (y, p)),) = columns.items()
         benefit = net_benefit(2 * y - 1, p, weight, groups, thresholds=thresholds)
         return cls(label=label, benefit=benefit)
