@@ -495,8 +495,8 @@ MUTANTS = (
     Mutant(
         "groups of a validation",
         "report/_validation.py",
-        "reliability = ReliabilityDisplay.of_columns(columns, weight, groups)",
-        "reliability = ReliabilityDisplay.of_columns(columns, weight, None)",
+        "of_rows = {model.classes[k]: (event, p)}, weight, groups",
+        "of_rows = {model.classes[k]: (event, p)}, weight, None",
         ("report/test_validation.py",),
         "validation on other rows: standard errors of the calibration as if rows were independent",
     ),

@@ -71,39 +71,31 @@ class Validation(dict[str, Any]):
             if "log_loss" in made.scores and known.all() and 0 < n_events < len(event):
                 outputs = model.fitted.predicted(outputs)
                 p = model.outcome.probabilities(outputs, model.fitted.rule)[:, k]
-                columns = {model.classes[k]: (event, p)}
-                reliability = ReliabilityDisplay.of_columns(columns, weight, groups)
-                self.displays["reliability"] = reliability
-                self.displays["decisions"] = DecisionCurveDisplay.of_columns(
-                    columns, weight, groups
-                )
+                of_rows = {model.classes[k]: (event, p)}, weight, groups
+                reliability = ReliabilityDisplay.of_columns(*of_rows)
+                decisions = DecisionCurveDisplay.of_columns(*of_rows)
+                self.displays = {"reliability": reliability, "decisions": decisions}
                 recalibration = asdict(reliability.recalibrations[model.classes[k]])
-        held_out = model.scores.with_errors
-        super().__init__(
-            plain(
-                {
-                    "title": clean(title or f"Validation of {model.target or 'a model'}"),
-                    "date": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "looms_version": __version__,
-                    "n_rows": int(weighted.sum()),
-                    "n_events": n_events,
-                    "event": None if n_events is None else model.classes[k],
-                    "n_fit": model.n,
-                    "held_out": model.scores.kind,
-                    "scores": [
-                        {
-                            **{"key": key, "name": SCORES[key].name, "value": value},
-                            **{"standard_error": error, "baseline": made.baselines.get(key)},
-                            "held_out": held_out.get(key, (np.nan,))[0],
-                            "held_out_error": held_out.get(key, (np.nan, np.nan))[1],
-                        }
-                        for key, (value, error) in made.scores.items()
-                    ],
-                    "recalibration": recalibration,
-                    "remarks": list(remarks),
-                }
-            )
-        )
+        held_out, none = model.scores.with_errors, (np.nan, np.nan)
+        keys = "key", "name", "value", "standard_error", "baseline", "held_out", "held_out_error"
+        rows = [
+            (key, SCORES[key].name, *pair, made.baselines.get(key), *held_out.get(key, none))
+            for key, pair in made.scores.items()
+        ]
+        facts = {
+            "title": clean(title or f"Validation of {model.target or 'a model'}"),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "looms_version": __version__,
+            "n_rows": int(weighted.sum()),
+            "n_events": n_events,
+            "event": None if n_events is None else model.classes[k],
+            "n_fit": model.n,
+            "held_out": model.scores.kind,
+            "scores": [dict(zip(keys, row, strict=True)) for row in rows],
+            "recalibration": recalibration,
+            "remarks": list(remarks),
+        }
+        super().__init__(plain(facts))
         sets = {"these rows": made.scores, "held out in the fit": held_out}
         self._table = table_of_scores(sets, made.baselines, len(model.classes))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn import metrics
@@ -26,6 +26,10 @@ MOST_CURVES = 10
 #: For each calibration, the largest squared number of samples (times classes, if more than two) for
 #: which every probability comes from a calibrator that did not see its sample: about a second.
 _MOST_LEFT_OUT = {"sigmoid": 1500**2, "isotonic": 1500**2, "beta": 300**2}
+
+
+#: Where each class is, and its probability, by the label.
+Columns: TypeAlias = dict[str, tuple[AnyArray, Array]]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -229,8 +233,48 @@ def _classifier_of(display: type, estimator: Any) -> tuple[Reported, list[int]]:
     return model, np.sort(np.argsort(-sizes, kind="stable")[:MOST_CURVES]).tolist()
 
 
+class ProbabilityDisplay(ModelDisplay):
+    """A display of the probabilities of classes, of a model or given ones."""
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the display of probabilities of two classes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Classes; the second in sorted order is the positive one.
+        y_prob : array-like of shape (n_samples,)
+            Probabilities of the positive class.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+        groups : array-like of shape (n_samples,), default=None
+            Equal for samples that count as one draw in standard errors and bands.
+        ax : for `plot`
+        **options
+            Such as ``n_bins`` or ``thresholds``, as for `compute`.
+        """
+        label, positive = _positive(y_true)
+        columns = {label: (positive, np.asarray(y_prob, dtype=float))}
+        return cls.of_columns(columns, sample_weight, groups, **options).plot(ax)
+
+    @classmethod
+    @abstractmethod
+    def of_columns(cls, columns: Columns, weight: Any, groups: Any) -> Self:
+        """The display, without drawing it, of where each class is and its probability."""
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class ReliabilityDisplay(ModelDisplay):
+class ReliabilityDisplay(ProbabilityDisplay):
     """Shares of positive samples against their probabilities.
 
     For two classes it shows the reliability of the positive one's probability, with 95 % intervals
@@ -305,53 +349,20 @@ class ReliabilityDisplay(ModelDisplay):
         return cls.of_columns(*_of_rows(model, shown, p), n_bins, calibration)
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_prob: Any,
-        *,
-        sample_weight: Any = None,
-        groups: Any = None,
-        n_bins: int = 10,
-        ax: Any = None,
-    ) -> Self:
-        """Draw the reliability of probabilities of two classes.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            Classes; the second in sorted order is the positive one.
-        y_prob : array-like of shape (n_samples,)
-            Probabilities of the positive class.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-        groups : array-like of shape (n_samples,), default=None
-            Equal for samples that count as one draw in standard errors and the band.
-        n_bins : int, default=10
-            As for `compute`.
-        ax : for `plot`
-        """
-        label, positive = _positive(y_true)
-        columns = {label: (positive, np.asarray(y_prob, dtype=float))}
-        return cls.of_columns(columns, sample_weight, groups, n_bins).plot(ax)
-
-    @classmethod
     def of_columns(
         cls,
-        columns: dict[str, tuple[AnyArray, Array]],
+        columns: Columns,
         weight: Any,
         groups: Any,
         n_bins: int = 10,
         calibration: str | None = None,
     ) -> Self:
-        """Of the probability of each class, beside what is of that class; without drawing it."""
         of_class = {label: (2 * y - 1, p, weight) for label, (y, p) in columns.items()}
+        one = next(iter(of_class.values())) if len(columns) == 1 else None
         return cls(
             curves={k: reliability_curve(*each, n_bins=n_bins) for k, each in of_class.items()},
             recalibrations={k: recalibration(*each, groups) for k, each in of_class.items()},
-            smooth=smooth_reliability(*next(iter(of_class.values())), groups)
-            if len(columns) == 1
-            else None,
+            smooth=None if one is None else smooth_reliability(*one, groups),
             calibration=calibration,
         )
 
@@ -372,7 +383,7 @@ class ReliabilityDisplay(ModelDisplay):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DecisionCurveDisplay(ModelDisplay):
+class DecisionCurveDisplay(ProbabilityDisplay):
     """Net benefit of decisions by the probabilities of two classes, at each threshold.
 
     Beside it are those of treating all rows and of treating none. Whoever would treat from a
@@ -429,37 +440,7 @@ class DecisionCurveDisplay(ModelDisplay):
         return cls.of_columns(*_of_rows(model, shown, p), thresholds)
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_prob: Any,
-        *,
-        sample_weight: Any = None,
-        groups: Any = None,
-        thresholds: Any = None,
-        ax: Any = None,
-    ) -> Self:
-        """Draw the net benefit of probabilities of two classes.
-
-        Parameters
-        ----------
-        y_true, y_prob, sample_weight, groups, ax : as of `ReliabilityDisplay.from_predictions`
-        thresholds : array-like of shape (n_thresholds,), default=None
-            As for `compute`.
-        """
-        label, positive = _positive(y_true)
-        columns = {label: (positive, np.asarray(y_prob, dtype=float))}
-        return cls.of_columns(columns, sample_weight, groups, thresholds).plot(ax)
-
-    @classmethod
-    def of_columns(
-        cls,
-        columns: dict[str, tuple[AnyArray, Array]],
-        weight: Any,
-        groups: Any,
-        thresholds: Any = None,
-    ) -> Self:
-        """Of the probability of a class, beside what is of that class; without drawing it."""
+    def of_columns(cls, columns: Columns, weight: Any, groups: Any, thresholds: Any = None) -> Self:
         ((label, (y, p)),) = columns.items()
         benefit = net_benefit(2 * y - 1, p, weight, groups, thresholds=thresholds)
         return cls(label=label, benefit=benefit)
@@ -481,9 +462,7 @@ class DecisionCurveDisplay(ModelDisplay):
         ax.set(ylim=(-0.2 * top, top), xlabel="threshold of the probability", ylabel="net benefit")
 
 
-def _of_rows(
-    model: Reported, shown: list[int], p: Array
-) -> tuple[dict[str, tuple[AnyArray, Array]], Array, AnyArray]:
+def _of_rows(model: Reported, shown: list[int], p: Array) -> tuple[Columns, Array, AnyArray]:
     """Where each class shown is and its probability, weights, and groups that are one draw, of the
     rows of positive weight."""
     rows, together = model.fitted.rows, model.fitted.units.scored_together
