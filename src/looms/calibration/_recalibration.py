@@ -17,7 +17,7 @@ from looms.held_out import ReadOnly
 _MAX_ITERATIONS = 100
 #: Shares of the rows below the knots of the spline; beyond the outer ones it is straight.
 _KNOTS = (0.1, 0.5, 0.9)
-_POINTS = 100  # of a smooth curve
+_ENDS, _POINTS = (0.02, 0.98), 100  # shares of the rows below its ends, and points on it
 _LEAST = 1e-3  # probability in a smooth curve; smaller ones would pull its straight ends
 
 
@@ -122,7 +122,8 @@ class SmoothCurve(ReadOnly):
 
     Parameters
     ----------
-    probability : (m,) increasing; empty if all probabilities are equal.
+    probability : (m,) increasing, those of all rows but the outer fiftieths; empty if these are
+        equal.
     share, low, high : (m,) the share, and the ends of its pointwise interval.
     """
 
@@ -178,8 +179,8 @@ def smooth_reliability(
 
     targets, _ = platt_targets(positive, weight)
     coef, moves = _logistic(columns(z), targets, share)
-    ends = expit(z.min()), expit(z.max())
-    at = np.linspace(*ends, _POINTS)
+    low, high = expit(np.interp(_ENDS, below, z[order]))
+    at = np.linspace(low, high, _POINTS)
     design = columns(logit(at))
     level = design @ coef
     errors = np.array([_error(moves @ row, weight, draws) for row in design])
