@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from looms import _html
+from looms._optional import require
 from looms._scores import ValuesAndErrors, scale_of
 from looms._typing import AnyArray, Array
 from looms._words import aligned, count, score_text
@@ -51,6 +52,24 @@ class WithoutUnits:
     tie: float
     features: AnyArray | None = None
     tables: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoresOf:
+    """What scores of rows are made of, beside their predictions and decisions.
+
+    Attributes
+    ----------
+    outcome : of the targets, as of `looms.fitted`.
+    outputs : (n_repetitions, m) or (n_repetitions, m, t), as of its ``scores``.
+    together : (m,) integers, equal for rows that count as one draw.
+    units : of the m rows, which were held out.
+    """
+
+    outcome: Any
+    outputs: Array
+    together: AnyArray
+    units: Units
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,6 +120,8 @@ class Scores(Mapping[str, float]):
     n_passes: int = 1
     #: Models without each unit, for intervals and sets; neither pickled nor saved.
     _without: WithoutUnits | None = None
+    #: Of what the scores of some of the rows are made again.
+    _made_of: ScoresOf | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """State without the models, of n² numbers in closed form."""
@@ -134,6 +155,93 @@ class Scores(Mapping[str, float]):
         scores than those of `evaluate` have none.
         """
         return {name: self._baselines[name] for name in self if name in self._baselines}
+
+    def by(self, labels: Any) -> Any:
+        """The scores of `evaluate` in each subgroup of the rows.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Subgroup of each row of the fit, such as a column of its table; missing is one, too.
+
+        Returns
+        -------
+        scores : pandas.DataFrame
+            A row for each subgroup by its label, those of categories in their order. ``n_rows`` are
+            of positive weight; of two classes ``n_events`` are of the positive one. Each score has
+            a column, and another, such as ``log_loss_error``, with its standard error.
+
+            ROC areas compare only rows of the subgroup. Of models tuned in folds these are also of
+            one fold; other rows are compared by their probabilities, pooled over the models without
+            them, by outputs where there are none. On pure noise such an area is 0.46 to 0.53,
+            and that of all rows, by pairs, 0.50. Areas and balanced accuracies are NaN for rows of
+            one class, and areas where no rows of different classes meet.
+
+        Raises
+        ------
+        ValueError
+            If there is not one label for each row of the fit.
+        TypeError
+            For the scores of a `looms.nonconformity.NonconformityClassifier`.
+        ImportError
+            If pandas is not installed.
+
+        Notes
+        -----
+        Of many small subgroups some differ by chance: compare differences with their standard
+        errors.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from looms import KernelClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = KernelClassifier("normalized_linear", mu=1e-3).fit(X, y)
+        >>> scores = model.evaluate().by(np.where(X[:, 0] < 14, "small", "large"))
+        >>> scores[["n_rows", "n_events", "log_loss", "log_loss_error"]].round(3)
+               n_rows  n_events  log_loss  log_loss_error
+        large     232        52     0.332           0.044
+        small     337       305     0.148           0.019
+        """
+        pandas: Any = require("pandas", "Scores by subgroup")
+        if self._made_of is None:
+            raise TypeError("Scores of this model cannot be made again for some of the rows.")
+        n = len(self.predictions.y)
+        if len(labels) != n:
+            raise ValueError(f"There are {len(labels)} labels, but the fit has {n} rows.")
+        own = pandas.Series(labels).reset_index(drop=True).iloc[self.rows].reset_index(drop=True)
+        places = pandas.Series(np.arange(len(own)))
+        groups = places.groupby(own, observed=True, dropna=False)
+        found = {label: self._among(inside.to_numpy()) for label, inside in groups}
+        index = pandas.Index(found, name=own.name, tupleize_cols=False)
+        return pandas.DataFrame(list(found.values()), index)
+
+    def _among(self, inside: AnyArray) -> dict[str, float]:
+        """Number of rows and events, and scores with their errors, of some of the scored rows."""
+        assert self._made_of is not None
+        outcome, units = self._made_of.outcome, self._made_of.units
+        y, f, weight = (each[self.rows[inside]] for each in self.predictions)
+        together = np.unique(self._made_of.together[inside], return_inverse=True)[1]
+        counts, made, one_class = {"n_rows": len(inside)}, None, False
+        if self.decisions is not None:
+            decisions = self.decisions.among(inside)
+            codes, Y = outcome.codes(y), targets_as_columns(y)
+            one_class = len(np.unique(codes)) == 1
+            if len(outcome.classes) == 2:
+                counts["n_events"] = int(np.sum(codes != outcome.positive_first))
+            folds, values = [np.arange(len(y))], targets_as_columns(f)
+            if units.in_folds and self.n_passes == 1:
+                folds = [np.flatnonzero(units.own[inside] == k) for k in range(units.n_units)]
+            elif decisions.probabilities is not None:
+                values = decisions.probabilities[:, -Y.shape[1] :]
+            tie = None if self._nested is None else self._nested.tie
+            made = decisions, outcome.area(Y, values, folds, [], [], weight, tie, together)
+        scores = outcome.scores(y, self._made_of.outputs[:, inside], weight, together, made)
+        columns: dict[str, float] = {}
+        for name, pair in scores.items():
+            none = one_class and name in ("balanced_accuracy", "roc_auc")
+            columns[name], columns[f"{name}_error"] = (np.nan, np.nan) if none else pair
+        return counts | columns
 
     def _table(self) -> tuple[str, list[list[str]]]:
         """Caption, and rows of cells, the headings first."""

@@ -19,6 +19,7 @@ from sklearn.model_selection import train_test_split
 from looms import KernelClassifier, TabularClassifier, TabularRegressor
 from looms.estimators._trees import BoostedTreesRegressor
 from looms.model_files import load_model
+from looms.report import validation
 
 
 def predictions_of(result):
@@ -86,6 +87,25 @@ def test_labels_that_are_new_count_as_errors(looms, pets, pets_model, figures, o
     assert re.search(r"ferret +1 +0 +0", result.stdout)
     frame.assign(kind="ferret").to_csv("new.csv", index=False)
     one_line(looms("score", pets_model, "new.csv"), 2, "none of the labels of the target")
+
+
+def test_scores_as_a_page(looms, pets, pets_model, one_line):
+    frame = pd.read_csv(pets)
+    frame.loc[:5, "kind"] = frame.loc[:5, "kind"].map({"cat": "dog", "dog": "cat"})
+    frame[::-1].to_csv("new.csv", index=False)
+    page = Path("page.html")
+    given = "score", pets_model, "new.csv", "--report", page
+    assert "the report is in page.html" in looms(*given).stderr
+    text = page.read_text()
+    found = validation(load_model(pets_model).model, frame, frame["kind"])
+    slope = f"Calibration slope {found['recalibration']['slope']:.2f} ±"
+    assert slope in text
+    assert "kind on new.csv" in text
+    one_line(looms(*given), 2, "page.html")
+    assert looms(*given, "--force").exit_code == 0
+    page.write_text("mine")
+    one_line(looms(*given, "--force"), 2, "page.html")
+    assert page.read_text() == "mine"
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Displays: what they compute, and that drawing them is scikit-learn's way."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from matplotlib import pyplot
@@ -10,13 +12,15 @@ from sklearn.tree import DecisionTreeClassifier
 from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
-from looms.calibration import loo_probabilities
+from looms.calibration import loo_probabilities, recalibration
+from looms.calibration._net_benefit import net_benefit
 from looms.calibration._scores import reliability_curve
 from looms.diagnostics import case_deletion
 from looms.report import (
     CandidatesDisplay,
     CaseDeletionDisplay,
     CriterionHistoryDisplay,
+    DecisionCurveDisplay,
     ImportanceDisplay,
     OptimismDisplay,
     PrecisionRecallDisplay,
@@ -25,9 +29,12 @@ from looms.report import (
     ResidualsDisplay,
     RocDisplay,
     SearchPathDisplay,
+    summary,
 )
 from looms.report.displays import classes
+from looms.report.displays.classes import probabilities_of
 from looms.report.displays.samples import spread_out
+from looms.report.model import model_of
 
 OF_SEARCH = [SearchPathDisplay, CriterionHistoryDisplay, CandidatesDisplay]
 OF_ALL = [*OF_SEARCH, CaseDeletionDisplay, ImportanceDisplay]
@@ -35,6 +42,7 @@ OF_CLASSES = [RocDisplay, PrecisionRecallDisplay, ReliabilityDisplay]
 OF_NUMBERS = [ResidualsDisplay, RelevanceDisplay]
 CASES = [
     *(("binary", display) for display in (*OF_ALL, *OF_CLASSES)),
+    ("binary", DecisionCurveDisplay),
     *(("regression", display) for display in (CaseDeletionDisplay, ImportanceDisplay)),
     *(("regression", display) for display in OF_NUMBERS),
     *(("hostile", display) for display in (*OF_ALL, *OF_CLASSES, RelevanceDisplay)),
@@ -187,6 +195,47 @@ def test_reliability_is_of_calibrators_that_did_not_see_the_sample(by_loo):
     assert len(curve.probability) <= 4
     other = ReliabilityDisplay.from_estimator(model, calibration="sigmoid", n_bins=4)
     assert not np.allclose(next(iter(other.curves.values())).probability, curve.probability)
+
+
+def test_intercept_and_slope_are_of_the_rows_and_groups_of_the_fit():
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(80, 2)), np.arange(80) // 4
+    y, weight = X[:, 0] + rng.normal(size=80) > 0.5, np.where(np.arange(80) % 5, 1.0, 0.0)
+    model = KernelClassifier("linear", mu=0.1).fit(X, y, weight, groups=group)
+    shown = ReliabilityDisplay.compute(model)
+    own, p = weight > 0, probabilities_of(model_of(model))[:, 1]
+    labels = np.where(y, 1, -1)
+    for found in (
+        shown.recalibrations["True"],
+        ReliabilityDisplay.from_predictions(y[own], p[own], groups=group[own]).recalibrations[
+            "True"
+        ],
+    ):
+        assert found == recalibration(labels, p, weight, group)
+    assert found.slope_error != recalibration(labels, p, weight).slope_error
+    assert summary(model)["loo"]["calibration"] == dataclasses.asdict(found)
+    benefit = DecisionCurveDisplay.compute(model, thresholds=[0.1, 0.6]).benefit
+    given = {"groups": group[own], "thresholds": [0.1, 0.6]}
+    of_given = DecisionCurveDisplay.from_predictions(y[own], p[own], **given).benefit
+    np.testing.assert_array_equal([*vars(benefit).values()], [*vars(of_given).values()])
+    assert (shown.smooth.low <= shown.smooth.share).all()
+    assert (shown.smooth.share <= shown.smooth.high).all()
+
+
+def test_decisions_are_of_two_classes_with_probabilities(several, regression, by_loo):
+    with pytest.raises(TypeError, match="two classes, and there are 3"):
+        DecisionCurveDisplay.compute(several[0])
+    with pytest.raises(TypeError, match="for classifiers"):
+        DecisionCurveDisplay.compute(regression[0])
+    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    with pytest.raises(ValueError, match="calibration='sigmoid'"):
+        DecisionCurveDisplay.compute(KernelClassifier(mu=1.0, calibration=None).fit(X, y))
+    first = KernelClassifier(mu=1.0, pos_label=0).fit(X, y)
+    display = DecisionCurveDisplay.compute(first, thresholds=[0.2])
+    assert display.label == "0"
+    p = probabilities_of(model_of(first))[:, 0]
+    expected = net_benefit(1 - 2 * y, p, thresholds=[0.2])
+    assert display.benefit.value == expected.value
 
 
 def test_residuals_of_several_targets(regression):

@@ -163,7 +163,15 @@ def test_file_is_written_whole(several, tmp_path):
 
 def test_templates_are_in_the_package():
     folder = files("looms.report").joinpath("templates")
-    templates = {"card.md", "check.html", "parts.html", "report.html", "report.css", "report.js"}
+    templates = {
+        "card.md",
+        "check.html",
+        "parts.html",
+        "report.html",
+        "report.css",
+        "report.js",
+        "validation.html",
+    }
     assert {f.name for f in folder.iterdir()} == templates
     assert "innerHTML" not in _text("report.js")
     assert "http" not in _text("report.css") + _text("report.js")

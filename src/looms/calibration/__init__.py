@@ -7,9 +7,12 @@ Two kinds of probabilities:
 - of training samples: from their leave-one-out outputs, each by a calibrator fitted without it
   (`loo_probabilities`). Use these for scores and reliability curves.
 
+`recalibration` has the intercept and slope of any probabilities, with standard errors.
+
 Sources are cited by the keys of docs/references.md.
 """
 
 from looms.calibration._calibrators import fit_calibrator, loo_probabilities
+from looms.calibration._recalibration import recalibration
 
-__all__ = ["fit_calibrator", "loo_probabilities"]
+__all__ = ["fit_calibrator", "loo_probabilities", "recalibration"]

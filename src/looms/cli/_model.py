@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -31,6 +31,7 @@ from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._in_pipelines import parts_of
+from looms.fitted._scores import NewScores, new_scores
 from looms.folds import label_numbers
 from looms.model_files import load_model
 from looms.report.facts import Facts
@@ -237,23 +238,7 @@ def rows_of(saved: SavedModel, X: Any) -> tuple[Any, Any]:
         return saved.own()._matrix(matrix), table
 
 
-class Scored(NamedTuple):
-    """Rows with a target, and what the model makes of them.
-
-    Attributes
-    ----------
-    values : (n,) of the target, labels in the spelling of the classes.
-    outputs : of the model.
-    scores, baselines : as of `looms.scores.Scores`.
-    """
-
-    values: AnyArray
-    outputs: AnyArray
-    scores: ValuesAndErrors
-    baselines: dict[str, float]
-
-
-def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") -> Scored:
+def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") -> NewScores:
     """Scores of the rows of a file with a target; notes on the rows.
 
     Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
@@ -284,7 +269,7 @@ def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") ->
             values: AnyArray = np.array(matched_classes(table.y, saved.classes), dtype=object)
         else:
             values = numbers(table.y, saved.marks)
-        scores, baselines = fitted.scores_of_new(values, outputs, weight, groups)
+        made = new_scores(fitted, values, outputs, weight, groups)
     saved.tell_remarks(prefix)
     known, n_known = saved.known, 0
     if known is not None:  # as for a table in blocks
@@ -296,7 +281,7 @@ def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") ->
             f"{prefix}in {count(n_known, 'row')} of {n} all features equal those of a training "
             "row: if they are the same rows, scores are optimistic; see looms assess"
         )
-    return Scored(values, outputs, scores, baselines)
+    return made
 
 
 def facts_of(

@@ -42,11 +42,14 @@ from looms.cli._output import (
     show_cautions,
     show_json,
     write_output,
+    writing,
 )
 from looms.cli._source import Source
+from looms.cli.fit import check_report
 from looms.estimators._encoding import decides_one_class
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
+from looms.report import Validation
 from looms.report._cautions import cautions_of_fit
 from looms.report.model import model_of
 from looms.report.overview import MOST_COLUMNS, table_of_confusion, table_of_scores, units_of
@@ -173,7 +176,13 @@ def predict(
 
 @command
 def score(
-    model: Path, *, drop_missing_targets: bool = False, json: bool = False, source: Source
+    model: Path,
+    *,
+    drop_missing_targets: bool = False,
+    report: Path | None = None,
+    json: bool = False,
+    source: Source,
+    force: bool = False,
 ) -> None:
     """Score the model on rows whose target is known.
 
@@ -183,17 +192,30 @@ def score(
     ----------
     file
         Rows with the target.
+    report
+        HTML page with these scores beside the held-out ones and, for two classes with
+        probabilities, their calibration and a decision curve.
 
     Examples
     --------
     looms score clinic.looms.skops new.csv
+    looms score clinic.looms.skops new.csv --report new.html
     looms score clinic.looms.skops new.csv --json
     looms score clinic.looms.skops new.csv --drop-missing-targets
     """
     check_order("score", model, source.file)
+    check_report(report, None, force, source.file, model)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    values, outputs, scores, baselines = scored(saved, source, table)
+    made = scored(saved, source, table)
+    values, outputs, _, _, scores, baselines = made
+    if report is not None:
+        remarks = [] if saved.unseen is None else [each.text for each in saved.unseen.notes()]
+        title = " on ".join(filter(None, [saved.metadata["target"], source.file.name]))
+        page = Validation(facts_of(saved).model, made, remarks, title)
+        with writing(report, "--report"):
+            page.report(report)
+        note(f"the report is in {report}")
     n_rows = table.X.shape[0]
     if json:
         show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))

@@ -44,7 +44,7 @@ from looms.fitted._certificate import Certificate, certified, certified_change
 from looms.fitted._changes import add_rows, checked_rows, class_weight, remove_rows
 from looms.fitted._fitted import SAMPLES, Fitted
 from looms.fitted._rows import Rows
-from looms.fitted._scores import held_out_scores, scored
+from looms.fitted._scores import NewScores, held_out_scores, new_scores, scored
 from looms.fitted._without_units import models_at_hand, models_without
 from looms.folds import label_numbers
 from looms.held_out import HeldOut
@@ -335,7 +335,15 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         pandas: Any = require("pandas", "A table of scores")
         _check_in_memory(X)
         warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)
-        matrix = self._matrix(X)
+        made = self._scores_of_new(self._matrix(X), y, sample_weight, groups)
+        rows = {
+            name: (*pair, made.baselines.get(name, np.nan)) for name, pair in made.scores.items()
+        }
+        columns = ["value", "standard_error", "baseline"]
+        return pandas.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+    def _scores_of_new(self, matrix: Any, y: Any, sample_weight: Any, groups: Any) -> NewScores:
+        """What `scores` is made of, for rows as the members take them."""
         if y is None:
             raise ValueError("scores requires y to be passed, but the target y is None.")
         with kept_warnings():  # a column says nothing here that the fit has not said
@@ -356,11 +364,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 "standard errors are too small if some belong together. Give groups.",
                 UserWarning,
             )
-        outputs = self.fitted_.outputs(matrix)
-        scores, baselines = self.fitted_.scores_of_new(y, outputs, weight, numbers)
-        rows = {name: (*pair, baselines.get(name, np.nan)) for name, pair in scores.items()}
-        columns = ["value", "standard_error", "baseline"]
-        return pandas.DataFrame.from_dict(rows, orient="index", columns=columns)
+        return new_scores(self.fitted_, y, self.fitted_.outputs(matrix), weight, numbers)
 
     def _frame(self, X: Any, confidence_level: float | None, **coverage: Any) -> Any:
         """Data frame of predictions for new rows, by the index of theirs."""

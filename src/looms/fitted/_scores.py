@@ -3,14 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
+from looms._scores import ValuesAndErrors
 from looms._threads import blas_threads
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.fitted._fitted import Fitted
 from looms.held_out import HeldOut
-from looms.scores import Scores, decisions_within, held_out_decisions, kind_of_nested, kind_of_units
+from looms.scores import (
+    Scores,
+    ScoresOf,
+    decisions_within,
+    held_out_decisions,
+    kind_of_nested,
+    kind_of_units,
+)
 from looms.selection._decisions import Made
 from looms.selection._nested import Nested
+
+
+class NewScores(NamedTuple):
+    """New rows with their targets, and how well a model predicts them.
+
+    Attributes
+    ----------
+    values : (m,) or (m, t) of the target, labels in the spelling of the classes.
+    outputs : of the model.
+    weight, groups : (m,) of the rows; groups are numbers, or None.
+    scores, baselines : as of `looms.scores.Scores`.
+    """
+
+    values: AnyArray
+    outputs: Array
+    weight: Array
+    groups: AnyArray | None
+    scores: ValuesAndErrors
+    baselines: dict[str, float]
+
+
+def new_scores(
+    model: Fitted, values: AnyArray, outputs: Array, weight: Array, groups: AnyArray | None
+) -> NewScores:
+    """Scores of the outputs for new rows."""
+    rows = values, outputs, weight, groups
+    return NewScores(*rows, *model.scores_of_new(*rows))
 
 
 def held_out_scores(model: Fitted) -> Scores:
@@ -49,7 +85,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         outputs[rows.train] = decisions.outputs
     again = nested is None and not outcome.decides
     repeated = model.repetitions() if again else rows.own(outputs)[None]
-    of_rows = rows.own(y), repeated, own, model.units_of_fit.scored_together
+    together = model.units_of_fit.scored_together
     optimistic = nested is None and model.tuned
     if nested is None:
         units = model.units_of_fit if model.scored_in is None else model.scored_in[0]
@@ -58,7 +94,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         units = nested.units
         kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
     return Scores(
-        outcome.scores(*of_rows, made),
+        outcome.scores(rows.own(y), repeated, own, together, made),
         kind,
         optimistic,
         HeldOut(y, outputs, weight),
@@ -67,6 +103,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         outcome.baselines(rows.own(y), own),
         nested,
         len(units.passes),
+        _made_of=ScoresOf(outcome, repeated, together, units),
     )
 
 

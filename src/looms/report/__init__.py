@@ -1,8 +1,10 @@
 """Reports on fitted models: displays, cautions, a summary dict and an HTML page."""
 
 from looms.report._cautions import cautions
+from looms.report._validation import Validation, validation
 from looms.report.check import TableCheck
 from looms.report.displays.classes import (
+    DecisionCurveDisplay,
     PrecisionRecallDisplay,
     ReliabilityDisplay,
     RocDisplay,
@@ -27,6 +29,7 @@ __all__ = [
     "CandidatesDisplay",
     "CaseDeletionDisplay",
     "CriterionHistoryDisplay",
+    "DecisionCurveDisplay",
     "EffectDisplay",
     "ImportanceDisplay",
     "OptimismDisplay",
@@ -37,10 +40,12 @@ __all__ = [
     "RocDisplay",
     "SearchPathDisplay",
     "TableCheck",
+    "Validation",
     "card",
     "cautions",
     "feature_importance",
     "summary",
     "summary_schema",
+    "validation",
     "write_html",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.resources import files
@@ -30,7 +30,7 @@ from looms.fitted._fitted import Fitted
 from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
-from looms.report.displays.classes import probabilities_of
+from looms.report.displays.classes import ReliabilityDisplay, probabilities_of
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.model import Reported, model_of, relevances
 from looms.report.overview import overview, text_of
@@ -302,6 +302,14 @@ class Facts:
         return probabilities_of(self.model)
 
     @cached_property
+    def reliability(self) -> ReliabilityDisplay | None:
+        """Reliability of these probabilities, with intercept and slope of their calibration."""
+        p = self.probabilities
+        if p is None:
+            return None
+        return ReliabilityDisplay.compute(self.estimator, probabilities=p)
+
+    @cached_property
     def certified(self) -> Certificate | None:
         """Comparison with refits; None without kernels, or for many samples unless made before."""
         model = self.model
@@ -337,7 +345,7 @@ class Facts:
             )
         command = {} if self.command is None else {"Command": self.command}
         tried = candidates(model)
-        loo = self.loo
+        loo = self.loo | {"calibration": self._calibration}
         if self.probabilities is not None and model.outcome.labeled:
             loo = loo | {"scores": [*loo["scores"], brier(model, self.probabilities)]}
         report: dict[str, Any] = plain(
@@ -374,6 +382,14 @@ class Facts:
         titles = map(marked_title, report["cautions"])
         lines = [f"{report['title']}: {size}", *overview(*parts), *titles]
         return Summary(report, text_of(lines))
+
+    @property
+    def _calibration(self) -> dict[str, float] | None:
+        """Intercept and slope of the probability of the positive one of two classes."""
+        if self.reliability is None or len(self.model.classes) != 2:
+            return None
+        (found,) = self.reliability.recalibrations.values()
+        return asdict(found)
 
     @property
     def _data(self) -> dict[str, Any]:

@@ -21,11 +21,7 @@ from looms._optional import require
 from looms.assessment._result import Assessment
 from looms.report import text
 from looms.report.displays.base import Display, numbers_of
-from looms.report.displays.classes import (
-    PrecisionRecallDisplay,
-    ReliabilityDisplay,
-    RocDisplay,
-)
+from looms.report.displays.classes import DecisionCurveDisplay, PrecisionRecallDisplay, RocDisplay
 from looms.report.displays.errors import OptimismDisplay
 from looms.report.displays.features import MOST_BARS
 from looms.report.displays.samples import KINDS, CaseDeletionDisplay, ResidualsDisplay
@@ -128,6 +124,19 @@ def write_check(values: Mapping[str, Any], path: str | os.PathLike[str]) -> None
     """Write the page of a `looms.report.check.TableCheck`, whole or not at all."""
     style = _text("report.css")
     _write(path, partial(_template("check.html").render, report=values, style=style))
+
+
+def write_validation(
+    values: Mapping[str, Any], displays: Mapping[str, Display], path: str | os.PathLike[str]
+) -> None:
+    """Write the page of a `looms.report.Validation`, whole or not at all."""
+
+    def page() -> str:
+        pictures = {name: picture(name, display) for name, display in displays.items()}
+        more = {"displays": displays, "pictures": pictures, "style": _text("report.css")}
+        return str(_template("validation.html").render(report=values, **more))
+
+    _write(path, page)
 
 
 def _write(path: str | os.PathLike[str], rendered: Callable[[], str]) -> None:
@@ -265,9 +274,11 @@ def displays_of(facts: Facts) -> dict[str, Display]:
     if model.outcome.labeled:
         shown["roc"] = RocDisplay.compute(estimator)
         shown["precision"] = PrecisionRecallDisplay.compute(estimator)
-    if facts.probabilities is not None:
-        p = facts.probabilities
-        shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=p)
+    if facts.reliability is not None:
+        shown["reliability"] = facts.reliability
+        if len(model.classes) == 2:
+            p = facts.probabilities
+            shown["decisions"] = DecisionCurveDisplay.compute(estimator, probabilities=p)
     if not model.outcome.decides:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
     columns = facts.importance

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -68,6 +68,12 @@ class Decisions:
         arrays = {field.name: getattr(self, field.name) for field in fields(self)}
         shapes = [f"{name} {np.shape(one)}" for name, one in arrays.items() if one is not None]
         return f"Decisions with {', '.join(shapes)}"
+
+    def among(self, rows: AnyArray) -> Self:
+        """The decisions on some of the rows."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        some: dict[str, Any] = {k: None if a is None else a[rows] for k, a in arrays.items()}
+        return replace(self, **some)
 
     @classmethod
     def of(cls, decided: Sequence[Decided], labels: AnyArray) -> Decisions:

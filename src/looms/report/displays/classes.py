@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn import metrics
 
 from looms._advice import setting
 from looms._typing import AnyArray, Array
-from looms.calibration import fit_calibrator, loo_probabilities
+from looms.calibration import fit_calibrator, loo_probabilities, recalibration
 from looms.calibration._calibrators import class_probabilities
+from looms.calibration._net_benefit import NetBenefit, net_benefit
+from looms.calibration._recalibration import Recalibration, SmoothCurve, smooth_reliability
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
 from looms.report.displays.base import ModelDisplay, diagonal, ink, unit_square
 from looms.report.model import Reported, model_of
@@ -24,6 +26,10 @@ MOST_CURVES = 10
 #: For each calibration, the largest squared number of samples (times classes, if more than two) for
 #: which every probability comes from a calibrator that did not see its sample: about a second.
 _MOST_LEFT_OUT = {"sigmoid": 1500**2, "isotonic": 1500**2, "beta": 300**2}
+
+
+#: Where each class is, and its probability, by the label.
+Columns: TypeAlias = dict[str, tuple[AnyArray, Array]]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -93,11 +99,9 @@ class ClassCurves(ModelDisplay):
             Threshold to mark on the curve.
         ax : for `plot`
         """
-        classes, labels = np.unique(np.asarray(y_true), return_inverse=True)
-        if len(classes) != 2:
-            raise ValueError(f"y_true must have two classes, but has {len(classes)}.")
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-        predictions = {str(classes[1]): (labels == 1, np.asarray(y_score, float), weight)}
+        label, positive = _positive(y_true)
+        weight = np.ones(len(positive)) if sample_weight is None else np.asarray(sample_weight)
+        predictions = {label: (positive, np.asarray(y_score, float), weight)}
         return cls(predictions=predictions, threshold=threshold).plot(ax)
 
     @property
@@ -202,6 +206,14 @@ class PrecisionRecallDisplay(ClassCurves):
         ax.set(xlabel="recall", ylabel="precision")
 
 
+def _positive(y_true: Any) -> tuple[str, AnyArray]:
+    """The second of two sorted classes, and where it is; ValueError for others than two."""
+    classes, labels = np.unique(np.asarray(y_true), return_inverse=True)
+    if len(classes) != 2:
+        raise ValueError(f"y_true must have two classes, but has {len(classes)}.")
+    return str(classes[1]), labels == 1
+
+
 def _share(members: AnyArray, weight: Array) -> float:
     """Weighted share of some samples."""
     return float(np.average(members, weights=weight))
@@ -221,19 +233,63 @@ def _classifier_of(display: type, estimator: Any) -> tuple[Reported, list[int]]:
     return model, np.sort(np.argsort(-sizes, kind="stable")[:MOST_CURVES]).tolist()
 
 
+class ProbabilityDisplay(ModelDisplay):
+    """A display of the probabilities of classes, of a model or given ones."""
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the display of probabilities of two classes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Classes; the second in sorted order is the positive one.
+        y_prob : array-like of shape (n_samples,)
+            Probabilities of the positive class.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+        groups : array-like of shape (n_samples,), default=None
+            Equal for samples that count as one draw in standard errors and bands.
+        ax : for `plot`
+        **options
+            Such as ``n_bins`` or ``thresholds``, as for `compute`.
+        """
+        label, positive = _positive(y_true)
+        columns = {label: (positive, np.asarray(y_prob, dtype=float))}
+        return cls.of_columns(columns, sample_weight, groups, **options).plot(ax)
+
+    @classmethod
+    @abstractmethod
+    def of_columns(cls, columns: Columns, weight: Any, groups: Any) -> Self:
+        """The display, without drawing it, of where each class is and its probability."""
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class ReliabilityDisplay(ModelDisplay):
+class ReliabilityDisplay(ProbabilityDisplay):
     """Shares of positive samples against their probabilities.
 
     For two classes it shows the reliability of the positive one's probability, with 95 % intervals
-    of the shares; for more, a curve for each class.
+    of the shares, and a smooth curve with a pointwise 95 % band; for more, a curve for each class.
 
     Parameters
     ----------
     curves : dict of str to looms.calibration.ReliabilityCurve
         By class label; the ten largest of many classes.
-    calibration : str
-        Method that turned outputs into probabilities.
+    recalibrations : dict of str to looms.calibration.Recalibration
+        Intercept and slope with standard errors, of the same classes, each against the rest.
+    smooth : looms.calibration.SmoothCurve or None
+        Of the positive one of two classes.
+    calibration : str or None
+        Method that turned outputs into probabilities; None for given ones.
 
     Examples
     --------
@@ -248,7 +304,9 @@ class ReliabilityDisplay(ModelDisplay):
     """
 
     curves: dict[str, ReliabilityCurve]
-    calibration: str
+    recalibrations: dict[str, Recalibration]
+    smooth: SmoothCurve | None = None
+    calibration: str | None = None
     legend_place = "upper left"
 
     @property
@@ -288,15 +346,32 @@ class ReliabilityDisplay(ModelDisplay):
         if p is None:
             p = calibrated(model, "sigmoid")
         calibration = calibration or model.outcome.calibration or "sigmoid"
-        y, weight = np.eye(len(model.classes))[model.codes], model.fitted.rows.weight
-        curves = {
-            model.classes[k]: reliability_curve(2 * y[:, k] - 1, p[:, k], weight, n_bins=n_bins)
-            for k in shown
-        }
-        return cls(curves=curves, calibration=calibration)
+        return cls.of_columns(*_of_rows(model, shown, p), n_bins, calibration)
+
+    @classmethod
+    def of_columns(
+        cls,
+        columns: Columns,
+        weight: Any,
+        groups: Any,
+        n_bins: int = 10,
+        calibration: str | None = None,
+    ) -> Self:
+        of_class = {label: (2 * y - 1, p, weight) for label, (y, p) in columns.items()}
+        one = next(iter(of_class.values())) if len(columns) == 1 else None
+        return cls(
+            curves={k: reliability_curve(*each, n_bins=n_bins) for k, each in of_class.items()},
+            recalibrations={k: recalibration(*each, groups) for k, each in of_class.items()},
+            smooth=None if one is None else smooth_reliability(*one, groups),
+            calibration=calibration,
+        )
 
     def _draw(self, ax: Any) -> None:
         diagonal(ax)
+        if self.smooth is not None:
+            at, share, *band = vars(self.smooth).values()
+            ax.plot(at, share, color="C1", linewidth=1.2, label="smooth, with 95 % band")
+            ax.fill_between(at, *band, color="C1", alpha=0.2, linewidth=0)
         for k, (label, curve) in enumerate(self.curves.items()):
             name = f"class {short(label, 20)}"
             ax.plot(curve.probability, curve.share, "-o", color=f"C{k}", markersize=4, label=name)
@@ -305,6 +380,99 @@ class ReliabilityDisplay(ModelDisplay):
                 ax.vlines(curve.probability, low, high, color=f"C{k}", linewidth=1, alpha=0.6)
         unit_square(ax)
         ax.set(xlabel="probability", ylabel="share")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DecisionCurveDisplay(ProbabilityDisplay):
+    """Net benefit of decisions by the probabilities of two classes, at each threshold.
+
+    Beside it are those of treating all rows and of treating none. Whoever would treat from a
+    probability t on takes t / (1 - t) true positives for as bad as one false positive [VE06].
+
+    Parameters
+    ----------
+    label : str
+        The positive class.
+    benefit : looms.calibration.NetBenefit
+        At each ``threshold`` the ``value`` with its ``standard_error``, ``of_all``, and the
+        ``gain`` over the better of all and none, with ``gain_error``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import KernelClassifier
+    >>> from looms.report import DecisionCurveDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = KernelClassifier("linear", mu=1e-3).fit(X / X.std(axis=0), y)
+    >>> benefit = DecisionCurveDisplay.compute(model, thresholds=[0.2, 0.5]).benefit
+    >>> benefit.value.round(2), benefit.of_all.round(2)
+    (array([0.61, 0.6 ]), array([0.53, 0.25]))
+    """
+
+    label: str
+    benefit: NetBenefit
+    legend_place = "upper right"
+
+    @classmethod
+    def compute(
+        cls, estimator: Any, *, thresholds: Any = None, probabilities: Array | None = None
+    ) -> Self:
+        """Net benefit of held-out probabilities, pooled over the rows, as counts add up.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted to two classes, with probabilities.
+        thresholds : array-like of shape (n_thresholds,), default=None
+            Probabilities in [0, 1); by default 90 of them, to where hardly any row is treated.
+        probabilities : ndarray of shape (n_samples, n_classes), default=None
+            Those of the rows, if they are known.
+        """
+        model, shown = _classifier_of(cls, estimator)
+        if len(model.classes) != 2:
+            raise TypeError(
+                f"{cls.__name__} is for two classes, and there are {len(model.classes)}: draw one "
+                "against the rest by from_predictions."
+            )
+        p = probabilities_of(model) if probabilities is None else probabilities
+        if p is None:
+            raise _without_probabilities()
+        return cls.of_columns(*_of_rows(model, shown, p), thresholds)
+
+    @classmethod
+    def of_columns(cls, columns: Columns, weight: Any, groups: Any, thresholds: Any = None) -> Self:
+        ((label, (y, p)),) = columns.items()
+        benefit = net_benefit(2 * y - 1, p, weight, groups, thresholds=thresholds)
+        return cls(label=label, benefit=benefit)
+
+    @property
+    def better(self) -> Array:
+        """Thresholds at which it is above all and none by more than two standard errors."""
+        benefit = self.benefit
+        return np.asarray(benefit.threshold[benefit.gain > 2 * benefit.gain_error])
+
+    def _draw(self, ax: Any) -> None:
+        t, value, error, of_all, *_ = vars(self.benefit).values()
+        half = 1.96 * np.nan_to_num(error)
+        ax.plot(t, of_all, color=ink(), linewidth=1, linestyle="--", label="treat all")
+        ax.axhline(0.0, color=ink(), linewidth=1, linestyle=":", label="treat none")
+        ax.plot(t, value, color="C0", label=f"class {short(self.label, 20)}, with 95 % band")
+        ax.fill_between(t, value - half, value + half, color="C0", alpha=0.2, linewidth=0)
+        top = 1.05 * float(max((value + half).max(), of_all.max()))
+        ax.set(ylim=(-0.2 * top, top), xlabel="threshold of the probability", ylabel="net benefit")
+
+
+def _of_rows(model: Reported, shown: list[int], p: Array) -> tuple[Columns, Array, AnyArray]:
+    """Where each class shown is and its probability, weights, and groups that are one draw, of the
+    rows of positive weight."""
+    rows, together = model.fitted.rows, model.fitted.units.scored_together
+    codes, p, weight, groups = map(rows.own, (model.codes, p, rows.weight, together))
+    return {model.classes[k]: (codes == k, p[:, k]) for k in shown}, weight, groups
+
+
+def _without_probabilities() -> ValueError:
+    how = setting("calibration", "sigmoid")
+    return ValueError(f"The model has no probabilities: fit it with {how}.")
 
 
 def probabilities_of(model: Reported, calibration: str | None = None) -> Array | None:
@@ -330,9 +498,7 @@ def calibrated(model: Reported, calibration: str) -> Array:
     takes little time."""
     if not model.outcome.labeled:
         if model.outcome.calibration is None:
-            raise ValueError(
-                f"The model has no probabilities: fit it with {setting('calibration', 'sigmoid')}."
-            )
+            raise _without_probabilities()
         raise ValueError(
             f"{setting('calibration', calibration)} is for classes without order: use None."
         )

@@ -1,0 +1,244 @@
+"""Logistic recalibration of probabilities, and a smooth reliability curve with a band."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import CubicSpline
+from scipy.special import expit, logit, ndtri
+
+from looms._scores import mean_and_error
+from looms._typing import AnyArray, Array
+from looms.calibration._sigmoid import checked_sample, platt_targets
+from looms.held_out import ReadOnly
+
+_MAX_ITERATIONS = 100
+#: Shares of the rows below the knots of the spline; beyond the outer ones it is straight.
+_KNOTS = (0.1, 0.5, 0.9)
+_ENDS, _POINTS = (0.02, 0.98), 100  # shares of the rows below its ends, and points on it
+_LEAST = 1e-3  # probability in a smooth curve; smaller ones would pull its straight ends
+
+
+@dataclass(frozen=True)
+class Recalibration:
+    """Logistic recalibration of probabilities p of a class, logit p' = constant + slope · logit p.
+
+    Attributes
+    ----------
+    intercept, intercept_error : calibration in the large, and its standard error: what is to be
+        added to logit p at slope one so that the mean is right. It is 0 where it is right already,
+        and positive where events are more than predicted.
+    slope, slope_error : 1 where probabilities are right; below, they are too extreme. NaN where
+        they separate the classes, or are all equal.
+    constant : that belongs to the slope.
+    """
+
+    intercept: float
+    intercept_error: float
+    slope: float
+    slope_error: float
+    constant: float
+
+    def probability(self, probability: npt.ArrayLike) -> Array:
+        """Recalibrated probabilities, of any shape.
+
+        Examples
+        --------
+        >>> Recalibration(0.0, 0.1, 0.5, 0.1, 0.2).probability([0.0, 0.1, 0.9]).round(3)
+        array([0.   , 0.289, 0.786])
+        """
+        return np.asarray(expit(self.constant + self.slope * logit(probability)))
+
+
+def recalibration(
+    labels: npt.ArrayLike,
+    probability: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    groups: npt.ArrayLike | None = None,
+) -> Recalibration:
+    r"""Intercept and slope of the calibration of probabilities, by logistic regression.
+
+    The slope b, with its constant a, and the intercept c have the largest likelihood of
+
+    .. math:: P(y_i = 1) = \sigma(a + b \operatorname{logit} p_i)
+        \quad \text{and} \quad P(y_i = 1) = \sigma(c + \operatorname{logit} p_i)
+
+    each row counting by its weight [C58, S19].
+
+    Parameters
+    ----------
+    labels : (n,) -1 and +1.
+    probability : (n,) of the label +1, of models that have not seen the row: a column of
+        `loo_probabilities`, or of new rows. Rows of probability 0 or 1 are left out.
+    sample_weight : (n,) nonnegative, ones by default; only ratios count.
+    groups : (n,) labels, equal for rows that count as one draw; by default each is its own.
+
+    Returns
+    -------
+    recalibration : Recalibration
+        Standard errors are over draws of rows, or groups, for given probabilities: of the
+        contributions of the rows to the estimates, to first order (the sandwich estimate). They do
+        not need the model of the logits to be right. NaN where an estimate is not finite.
+
+    Raises
+    ------
+    ValueError
+        If labels are not ±1, probabilities are not in [0, 1], or weights are negative, not finite
+        or all zero.
+
+    Notes
+    -----
+    Newton's method, a handful of passes over the rows. In simulations with 60 to 600 rows, ± 2
+    standard errors covered 94 to 97 % of slopes and intercepts.
+
+    Examples
+    --------
+    >>> p = np.repeat([0.2, 0.8], 10)
+    >>> found = recalibration(np.where(np.arange(20) % 10 < np.repeat([3, 7], 10), 1, -1), p)
+    >>> round(found.slope, 3), round(found.slope_error, 2), round(abs(found.intercept), 3)
+    (0.611, 0.36, 0.0)
+    """
+    p, positive, weight, draws = checked_rows(labels, probability, sample_weight, groups)
+    inside = (p > 0) & (p < 1)
+    y, z, weight = positive[inside], logit(p[inside]), weight[inside]
+    draws = None if draws is None else draws[inside]
+    names = "intercept", "intercept_error", "slope", "slope_error", "constant"
+    found = dict.fromkeys(names, np.nan)
+    if y.any() and not y.all():
+        one, share = np.ones((len(z), 1)), weight / weight.sum()
+        (c,), moves = _logistic(one, 1.0 * y, share, z)
+        found |= {"intercept": c, "intercept_error": _error(moves[:, 0], weight, draws)}
+        if z[y].min() < z[~y].max() and z[y].max() > z[~y].min():
+            (a, b), moves = _logistic(np.hstack([one, z[:, None]]), 1.0 * y, share)
+            found |= {"slope": b, "slope_error": _error(moves[:, 1], weight, draws), "constant": a}
+    return Recalibration(**{name: float(found[name]) for name in names})
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothCurve(ReadOnly):
+    """Smooth share of positive samples over their probability, as read-only arrays.
+
+    Parameters
+    ----------
+    probability : (m,) increasing, those of all rows but the outer fiftieths; empty if these are
+        equal.
+    share, low, high : (m,) the share, and the ends of its pointwise interval.
+    """
+
+    probability: Array
+    share: Array
+    low: Array
+    high: Array
+
+
+def smooth_reliability(
+    labels: npt.ArrayLike,
+    probability: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    groups: npt.ArrayLike | None = None,
+    *,
+    confidence_level: float = 0.95,
+) -> SmoothCurve:
+    """Reliability curve without bins: logistic regression on a natural spline of logit p.
+
+    Its knots are at the tenths 1, 5 and 9 of the rows [H15 section 2.4.5]. The targets of the
+    likelihood are those of `fit_sigmoid`, so that it is finite where the classes are apart.
+
+    Parameters
+    ----------
+    labels, probability, sample_weight, groups : as for `recalibration`.
+    confidence_level : of the band at each probability, for given probabilities of the rows.
+
+    Notes
+    -----
+    In simulations with 150 rows, the band of 95 % covered 89 to 97 % of the true shares, the fewest
+    at the ends; more knots covered fewer, and were further from them.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> curve = smooth_reliability(np.where(rng.random(2000) < p, 1, -1), p)
+    >>> bool(np.abs(curve.share - curve.probability).max() < 0.05)
+    True
+    """
+    p, positive, weight, draws = checked_rows(labels, probability, sample_weight, groups)
+    z, share = logit(np.clip(p, _LEAST, 1 - _LEAST)), weight / weight.sum()
+    order = np.argsort(z, kind="stable")
+    below = np.cumsum(share[order]) - share[order] / 2
+    knots = np.unique(np.interp(_KNOTS, below, z[order]))
+    if len(knots) < 2:
+        return SmoothCurve(*np.empty((4, 0)))
+    spline = CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
+
+    def columns(at: Array) -> Array:
+        within = np.clip(at, knots[0], knots[-1])
+        return np.asarray(spline(within) + spline(within, 1) * (at - within)[:, None])
+
+    targets, _ = platt_targets(positive, weight)
+    coef, moves = _logistic(columns(z), targets, share)
+    low, high = expit(np.interp(_ENDS, below, z[order]))
+    at = np.linspace(low, high, _POINTS)
+    design = columns(logit(at))
+    level = design @ coef
+    errors = np.array([_error(moves @ row, weight, draws) for row in design])
+    half = ndtri((1 + confidence_level) / 2) * errors
+    return SmoothCurve(at, *(expit(level + part) for part in (0.0, -half, half)))
+
+
+def checked_rows(
+    labels: npt.ArrayLike,
+    probability: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None,
+    groups: npt.ArrayLike | None,
+) -> tuple[Array, AnyArray, Array, AnyArray | None]:
+    """Probabilities, true for positive labels, weights and numbers of the groups of the rows with
+    positive weight."""
+    p, positive, weight = checked_sample(probability, labels, sample_weight)
+    if ((p < 0) | (p > 1)).any():
+        raise ValueError("probabilities must be between 0 and 1.")
+    if groups is None:
+        return p, positive, weight, None
+    own = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
+    return p, positive, weight, np.unique(np.asarray(groups)[own], return_inverse=True)[1]
+
+
+def _logistic(
+    X: Array, targets: Array, share: Array, offset: Array | float = 0.0
+) -> tuple[Array, Array]:
+    """Coefficients of a logistic regression, and what each row moves them by, to first order.
+
+    Parameters
+    ----------
+    X : (n, k) columns.
+    targets : (n,) in [0, 1], for which a maximum of the likelihood exists.
+    share : (n,) weights of sum one.
+    offset : (n,) added to the linear predictor.
+
+    Returns
+    -------
+    coef, moves : (k,) and (n, k); a row of ``moves`` counts by its share.
+    """
+
+    def loss(coef: Array) -> float:
+        eta = X @ coef + offset
+        return float(share @ (np.logaddexp(0.0, eta) - targets * eta))
+
+    coef, least = np.zeros(X.shape[1]), np.inf
+    for _ in range(_MAX_ITERATIONS):
+        p = expit(X @ coef + offset)
+        hessian = (X.T * (share * p * (1 - p))) @ X
+        moves = np.linalg.lstsq(hessian, (X * (targets - p)[:, None]).T, rcond=None)[0].T
+        step, before = share @ moves, coef
+        while not (value := loss(before + step)) <= least and np.abs(step).max() > 1e-12:
+            step = step / 2
+        coef, least = before + step, value
+        if np.abs(step).max() <= 1e-10 * (1 + np.abs(coef).max()):
+            break
+    return coef, moves
+
+
+def _error(moves: Array, weight: Array, draws: AnyArray | None) -> float:
+    return mean_and_error(moves, weight, draws)[1]

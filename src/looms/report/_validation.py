@@ -1,0 +1,199 @@
+"""Validation of a fitted model on rows from elsewhere: scores, calibration, decisions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from looms._checks import readable_table
+from looms._scores import SCORES
+from looms._version import __version__
+from looms._words import count
+from looms.estimators._in_pipelines import last_model
+from looms.estimators._warnings import warn_of_order
+from looms.fitted._scores import NewScores
+from looms.report.displays.base import Display
+from looms.report.displays.classes import DecisionCurveDisplay, ReliabilityDisplay
+from looms.report.model import Reported, model_of
+from looms.report.overview import TextTable, table_of_scores, text_of
+from looms.report.page import write_validation
+from looms.report.text import clean, plain
+from looms.tables import TablePreprocessor
+from looms.tables._unseen import UnseenValues
+
+
+class Validation(dict[str, Any]):
+    """Result of `validation`: a dict of plain values, which JSON can hold; printing it shows them.
+
+    Parameters
+    ----------
+    model : looms.report.model.Reported
+    made : looms.fitted._scores.NewScores
+        Scores of the rows, and what they are of.
+    remarks : sequence of str
+        On values that no row of the fit has.
+    title : str or None
+
+    Attributes
+    ----------
+    displays : dict of str to Display
+        ``reliability`` and ``decisions`` of two classes with probabilities, both of which occur.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import KernelRegressor
+    >>> from looms.report import validation
+    >>> X = np.linspace(0, 1, 60)[:, None]
+    >>> y = np.sin(6 * X[:, 0])
+    >>> found = validation(KernelRegressor(mu=1e-6).fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> found["n_rows"], [row["key"] for row in found["scores"]]
+    (30, ['rmse', 'mae', 'r2'])
+    """
+
+    def __init__(
+        self, model: Reported, made: NewScores, remarks: Sequence[str], title: str | None
+    ) -> None:
+        self.displays: dict[str, Display] = {}
+        weighted = made.weight > 0
+        values, outputs, weight = (each[weighted] for each in made[:3])
+        groups = None if made.groups is None else made.groups[weighted]
+        n_events = recalibration = None
+        if len(model.classes) == 2:
+            k = 0 if model.outcome.positive_first else 1
+            event, known = (np.isin(values, model.outcome.classes[of]) for of in ([k], [0, 1]))
+            n_events = int(event.sum())
+            if "log_loss" in made.scores and known.all() and 0 < n_events < len(event):
+                outputs = model.fitted.predicted(outputs)
+                p = model.outcome.probabilities(outputs, model.fitted.rule)[:, k]
+                of_rows = {model.classes[k]: (event, p)}, weight, groups
+                reliability = ReliabilityDisplay.of_columns(*of_rows)
+                decisions = DecisionCurveDisplay.of_columns(*of_rows)
+                self.displays = {"reliability": reliability, "decisions": decisions}
+                recalibration = asdict(reliability.recalibrations[model.classes[k]])
+        held_out, none = model.scores.with_errors, (np.nan, np.nan)
+        keys = "key", "name", "value", "standard_error", "baseline", "held_out", "held_out_error"
+        rows = [
+            (key, SCORES[key].name, *pair, made.baselines.get(key), *held_out.get(key, none))
+            for key, pair in made.scores.items()
+        ]
+        facts = {
+            "title": clean(title or f"Validation of {model.target or 'a model'}"),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "looms_version": __version__,
+            "n_rows": int(weighted.sum()),
+            "n_events": n_events,
+            "event": None if n_events is None else model.classes[k],
+            "n_fit": model.n,
+            "held_out": model.scores.kind,
+            "scores": [dict(zip(keys, row, strict=True)) for row in rows],
+            "recalibration": recalibration,
+            "remarks": list(remarks),
+        }
+        super().__init__(plain(facts))
+        sets = {"these rows": made.scores, "held out in the fit": held_out}
+        self._table = table_of_scores(sets, made.baselines, len(model.classes))
+
+    def __repr__(self) -> str:
+        events = "" if self["n_events"] is None else f", {self['n_events']} of {self['event']}"
+        lines: list[str | TextTable] = [
+            f"{self['title']}: {count(self['n_rows'], 'row')}{events}",
+            self._table,
+        ]
+        found = self["recalibration"]
+        if found and found["slope"] is not None:
+            lines.append(
+                f"Calibration slope {found['slope']:.2f} ± {found['slope_error']:.2f}, intercept "
+                f"{found['intercept']:.2f} ± {found['intercept_error']:.2f}"
+            )
+        return text_of([*lines, *self["remarks"]])
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the validation as one HTML page that loads nothing else.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; an existing one is replaced.
+
+        Raises
+        ------
+        ImportError
+            If jinja2 or matplotlib is not installed.
+        """
+        write_validation(self, self.displays, path)
+
+
+def validation(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    groups: Any = None,
+    *,
+    title: str | None = None,
+) -> Validation:
+    """How well a fitted model predicts other rows, such as those of another hospital.
+
+    Beside the scores are those of the held-out predictions of the fit; nested, if `evaluate` was
+    called. For two classes with probabilities there are also the intercept and slope of their
+    calibration, a reliability curve and a decision curve.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted looms model, or a pipeline that ends in one.
+    X, y, sample_weight, groups : as for `looms.TabularClassifier.scores`
+        Rows that the model was neither fitted to nor chosen by, and their targets.
+    title : str, default=None
+        Title of the page.
+
+    Returns
+    -------
+    validation : Validation
+        A dict: ``n_rows``, and of two classes ``n_events``, of positive weight; ``scores`` with
+        ``standard_error``, and ``held_out`` of the fit; ``recalibration`` with ``slope``,
+        ``intercept`` and ``constant``, as of `looms.calibration.recalibration`; ``remarks`` on
+        values that no row of the fit has, for models that prepare a table. ``report(path)`` writes
+        a page.
+
+    Raises
+    ------
+    ValueError
+        As for `looms.TabularClassifier.scores`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import KernelClassifier
+    >>> from looms.report import validation
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = KernelClassifier("normalized_linear", mu=1e-3).fit(X[::2], y[::2])
+    >>> validation(model, X[1::2], y[1::2], title="Another hospital")
+    Another hospital: 284 rows, 174 of 1
+    <BLANKLINE>
+                          accuracy   balanced accuracy   ROC AUC   log loss
+    these rows              0.9014              0.8844    0.9633     0.2331
+    ± s.e.                  0.0179              0.0205    0.0096     0.0280
+    held out in the fit     0.9228              0.9095    0.9661     0.2070
+    ± s.e.                  0.0161              0.0191    0.0154     0.0309
+    baseline                0.6127              0.5000    0.5000     0.6675
+    <BLANKLINE>
+    Calibration slope 1.18 ± 0.13, intercept -0.25 ± 0.20
+    """
+    warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)
+    model, last, remarks = model_of(estimator), last_model(estimator), list[str]()
+    for _, step in model.steps:
+        if isinstance(step, TablePreprocessor):
+            unseen = UnseenValues(step)
+            X = unseen.add(readable_table(X))
+            remarks += [note.text for note in unseen.notes()]
+        else:
+            X = step.transform(X)
+    matrix = last._prepared_model()._matrix(X)
+    return Validation(model, last._scores_of_new(matrix, y, sample_weight, groups), remarks, title)

@@ -1,0 +1,89 @@
+"""Validation on other rows, against the model's own scores and predictions."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from looms import KernelClassifier, KernelRegressor, TabularClassifier
+from looms.calibration import recalibration
+from looms.report import DecisionCurveDisplay, validation
+
+RNG = np.random.default_rng(0)
+N, GROUPS = 60, np.arange(60) // 3
+X = RNG.normal(size=(2 * N, 3))
+SIGNAL = 2 * X[:, 0] + RNG.normal(size=2 * N)
+Y = np.where(SIGNAL > 0.4, "<b>ill", "well")
+WEIGHT = np.where(np.arange(N) % 4, 1.5, 0.0)
+
+
+def test_scores_calibration_and_decisions(tmp_path):
+    model = KernelClassifier("linear", mu=0.1, pos_label="<b>ill").fit(X[:N], Y[:N])
+    held_out, new = model.evaluate(), (X[N:], Y[N:], WEIGHT, GROUPS)
+    found = validation(model, *new, title="<script>")
+    expected = model.scores(*new)
+    for row in found["scores"]:
+        assert expected.loc[row["key"], "value"] == row["value"]
+        assert expected.loc[row["key"], "standard_error"] == row["standard_error"]
+        assert held_out.with_errors[row["key"]] == (row["held_out"], row["held_out_error"])
+    own = WEIGHT > 0
+    event, p = Y[N:] == "<b>ill", model.predict_proba(X[N:])[:, 0]
+    assert (found["n_rows"], found["n_events"]) == (own.sum(), event[own].sum())
+    of = recalibration(np.where(event, 1, -1), p, WEIGHT, GROUPS)
+    assert found["recalibration"] == pytest.approx(vars(of))
+    fit = LogisticRegression(C=np.inf, tol=1e-9).fit(np.log(p / (1 - p))[own, None], event[own])
+    assert found["recalibration"]["slope"] == pytest.approx(fit.coef_[0, 0], rel=1e-5)
+    thresholds = found.displays["decisions"].benefit.threshold
+    given = {"groups": GROUPS[own], "thresholds": thresholds}
+    again = DecisionCurveDisplay.from_predictions(event[own], p[own], **given).benefit
+    np.testing.assert_allclose(found.displays["decisions"].benefit.gain_error, again.gain_error)
+    assert json.loads(json.dumps(found)) == found
+    assert f"Calibration slope {of.slope:.2f}" in repr(found)
+    found.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 2
+    assert "<script>" not in page
+    assert "<b>ill" not in page
+    assert f"slope {of.slope:.2f} ± {of.slope_error:.2f}" in page
+
+
+def test_steps_before_the_model_and_values_it_has_not_seen():
+    table = pd.DataFrame(X, columns=list("abc")).assign(site=np.where(X[:, 1] > 0, "u", "v"))
+    new = table[N:].assign(site=["w", *table["site"][N + 1 :]])
+    new.iloc[3, 0] = 99.0
+    model = TabularClassifier(["linear"]).fit(table[:N], Y[:N])
+    found = validation(model, new, Y[N:])
+    with pytest.warns(UserWarning, match="no training row"):
+        expected = model.scores(new, Y[N:])
+    assert [row["value"] for row in found["scores"]] == pytest.approx(list(expected.value))
+    assert "99" in "".join(found["remarks"])
+    assert "'w'" in "".join(found["remarks"])
+    pipeline = make_pipeline(StandardScaler(), KernelClassifier("linear", mu=0.1))
+    pipeline.fit(X[:N], Y[:N])
+    found = validation(pipeline, X[N:], Y[N:])
+    assert found["scores"][0]["value"] == pipeline.score(X[N:], Y[N:])
+    assert found["remarks"] == []
+
+
+@pytest.mark.filterwarnings("ignore:labels that the model does not know:UserWarning")
+def test_what_there_is_no_calibration_of(tmp_path):
+    several = np.digitize(SIGNAL, [-1, 1])
+    plain = KernelClassifier("linear", mu=0.1, calibration=None)
+    cases = [
+        (KernelClassifier("linear", mu=0.1), several, several[N:]),
+        (KernelClassifier("linear", mu=0.1), Y, np.where(np.arange(N), Y[N:], "other")),
+        (plain, Y, Y[N:]),
+        (KernelRegressor("linear", mu=0.1), SIGNAL, SIGNAL[N:]),
+    ]
+    for k, (model, y, new) in enumerate(cases):
+        found = validation(model.fit(X[:N], y[:N]), X[N:], new)
+        assert not found.displays
+        assert found["recalibration"] is None
+        assert (found["n_events"] is None) == (k in (0, 3))
+        found.report(tmp_path / "page.html")
+        assert "<svg" not in (tmp_path / "page.html").read_text()
+        assert "Calibration slope" not in repr(found)
