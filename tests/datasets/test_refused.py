@@ -32,6 +32,7 @@ REFUSED = {
     "only the target": ("y\n1\n", "no column besides the target 'y'"),
     "gap in the target": ("a,y\n1,2\n3, NA\n4,\n", "missing in 2 of 3 rows, first in data row 2"),
     "no target": ("age,Y,town\n1,2,3\n", r"'y' .* Did you mean 'Y'\? .* 'age', 'Y', 'town'\.$"),
+    "another separator": ("a;b;c\n1;2;3\n", "no column 'y'"),
     "no names": ("5.1,3.5,1\n4.9,3.0,2\n", "first line must hold the names"),
     "many columns": (
         f"{','.join(f'c{j}' for j in range(300))}\n{','.join('1' * 300)}\n",

@@ -202,5 +202,7 @@ def _column_missing(columns: list[str], name: str, role: str, path: Path) -> Tab
     meant = did_you_mean(name, columns)
     if pandas.to_numeric(pandas.Series(columns), errors="coerce").notna().all():
         meant = "The first line must hold the names of the columns, but it holds numbers. "
+    if len(columns) == 1 and name in columns[0]:
+        meant = f"Set the separator by {setting('sep', ...)}. "
     advice = f"{meant}The columns are {listed(columns, 20)}."
     return TableError(path, f"there is no column {name!r} {role}", advice)

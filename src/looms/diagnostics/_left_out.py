@@ -292,7 +292,7 @@ def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOption
     """The left-out fits given in place of an estimator, or those of the estimator."""
     if not isinstance(estimator, LeftOutFits):
         if X is None or y is None:
-            raise TypeError("X or y is missing: only left-out fits have their own.")
+            raise TypeError("X or y is missing: give both; only left-out fits have their own.")
         return left_out_fits(estimator, X, y, likelihood=likelihood, **options)
     if X is not None or y is not None or options:
         raise TypeError("Left-out fits have their own samples and options: give nothing else.")
