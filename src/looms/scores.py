@@ -64,12 +64,14 @@ class ScoresOf:
     outputs : (n_repetitions, m) or (n_repetitions, m, t), as of its ``scores``.
     together : (m,) integers, equal for rows that count as one draw.
     units : of the m rows, which were held out.
+    draws : what the draw of the training rows adds to standard errors, as of `looms.fitted`.
     """
 
     outcome: Any
     outputs: Array
     together: AnyArray
     units: Units
+    draws: Any
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,11 +140,12 @@ class Scores(Mapping[str, float]):
 
     @property
     def standard_errors(self) -> dict[str, float]:
-        """Standard errors over draws of rows, groups or windows, for a fixed model; NaN for none.
+        """Standard errors over draws of the rows, or groups: of those that are scored, and of those
+        that the models were trained on; NaN for none.
 
-        Over draws of the training rows too, the distance from the score on new rows is larger:
-        1.0 to 1.4 times (root mean square, accuracies and areas of 150 or 200 rows), for log loss
-        and numbers up to 2.9 times [benchmarks/results/standard_errors.csv].
+        The second are those of the model, or of its kernels, at the values that were selected: a
+        jackknife of the leave-one-out error [docs/references.md, Standard errors]. Of windows of
+        time, of rows in blocks and of models without a kernel they are not counted.
         """
         return {name: error for name, (_, error) in self.with_errors.items()}
 
@@ -237,6 +240,7 @@ class Scores(Mapping[str, float]):
             tie = None if self._nested is None else self._nested.tie
             made = decisions, outcome.area(Y, values, folds, [], [], weight, tie, together)
         scores = outcome.scores(y, self._made_of.outputs[:, inside], weight, together, made)
+        scores = self._made_of.draws.added_to(scores)
         columns: dict[str, float] = {}
         for name, pair in scores.items():
             none = one_class and name in ("balanced_accuracy", "roc_auc")

@@ -9,6 +9,7 @@ from looms._scores import ValuesAndErrors
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.fitted._fitted import Fitted
+from looms.fitted._training_draws import training_draws
 from looms.held_out import HeldOut
 from looms.scores import (
     Scores,
@@ -93,8 +94,9 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     else:
         units = nested.units
         kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
+    draws = training_draws(model)
     return Scores(
-        outcome.scores(rows.own(y), repeated, own, together, made),
+        draws.added_to(outcome.scores(rows.own(y), repeated, own, together, made)),
         kind,
         optimistic,
         HeldOut(y, outputs, weight),
@@ -103,7 +105,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         outcome.baselines(rows.own(y), own),
         nested,
         len(units.passes),
-        _made_of=ScoresOf(outcome, repeated, together, units),
+        _made_of=ScoresOf(outcome, repeated, together, units, draws),
     )
 
 

@@ -1,0 +1,118 @@
+"""Standard errors over draws of the training rows against refits without pairs of units."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LinearRegression
+
+from looms import KernelClassifier, KernelRegressor, TabularRegressor
+from looms._scores import mean_and_error
+from looms.fitted._scores import scored
+from looms.fitted._training_draws import TrainingDraws, training_draws
+from looms.folds import GapKFold
+from looms.kernels import RBF
+
+RNG = np.random.default_rng(4)
+N = 24
+X = RNG.normal(size=(N, 2))
+Y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.4 * RNG.normal(size=N)
+LABELS = np.digitize(Y, [-0.5, 0.7])
+GROUPS = np.arange(N) // 2
+WEIGHT = np.where(np.arange(N) % 6 == 2, 0.0, RNG.uniform(0.5, 2, N))
+KERNEL = RBF(0.4)
+CASES = {
+    "numbers": (KernelRegressor(KERNEL, mu=0.02), Y, {}),
+    "weights": (KernelRegressor(KERNEL, mu=0.02), Y, {"sample_weight": WEIGHT}),
+    "groups": (KernelRegressor(KERNEL, mu=0.02), Y, {"groups": GROUPS}),
+    "no intercept": (KernelRegressor("linear", mu=0.02, fit_intercept=False), Y, {}),
+    "landmarks": (KernelRegressor(KERNEL, mu=0.02, n_landmarks=24), Y, {}),
+    "two classes": (KernelClassifier(KERNEL, mu=0.02), LABELS > 0, {}),
+    "three classes": (KernelClassifier(KERNEL, mu=0.02), LABELS, {"groups": GROUPS}),
+}
+
+
+def outputs(K, ridge, y, rest, rows, intercept):
+    """Outputs of rows by the model of the rows ``rest``, solved anew."""
+    n = len(rest)
+    C = np.zeros((n + 1, n + 1))
+    C[:n, :n] = K[np.ix_(rest, rest)] + np.diag(ridge[rest])
+    C[:n, n] = C[n, :n] = 1.0
+    if not intercept:
+        C[:n, n] = C[n, :n] = 0.0
+        C[n, n] = 1.0
+    right = np.zeros((n + 1, y.shape[1]))
+    right[:n] = y[rest]
+    solved = np.linalg.solve(C, right)
+    return K[np.ix_(rows, rest)] @ solved[:n] + solved[n]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pairs_are_those_of_refits(case):
+    model, y, options = CASES[case]
+    model.fit(X, y, **options)
+    own = model.fitted_.rows.train
+    targets = model.fitted_.rows.targets[own].reshape(len(own), -1)
+    K = (KERNEL if model.kernel is KERNEL else model.kernel_)(X[own])
+    zeta = model.fitted_.rows.fit_weight[own]
+    ridge = len(own) * model.mu * zeta.mean() / zeta
+    group, given = np.unique(options.get("groups", np.arange(N))[own], return_inverse=True)[1], None
+    weight = options.get("sample_weight", np.ones(N))[own]
+    rows, half = np.arange(len(own)), 2 if targets.shape[1] > 2 else 1
+
+    def squares(*without):
+        """Squared errors of the rows of the last unit by the model without all of these."""
+        tested = rows[group == without[-1]]
+        rest = rows[~np.isin(group, without)]
+        f = outputs(K, ridge, targets, rest, tested, model.fit_intercept)
+        return tested, ((targets[tested] - f) ** 2).sum(axis=1) / half
+
+    n_units = group.max() + 1
+    alone = np.empty(len(rows))
+    for i in range(n_units):
+        tested, given = squares(i)
+        alone[tested] = given
+    errors = []
+    for j in range(n_units):
+        pairs = [squares(j, i) for i in range(n_units) if i != j]
+        values = np.concatenate([given for _, given in pairs])
+        errors.append(np.average(values, weights=weight[np.concatenate([t for t, _ in pairs])]))
+    both = (n_units - 1) / n_units * np.sum((np.array(errors) - np.mean(errors)) ** 2)
+    plain = mean_and_error(alone, weight, group)[1]
+    expected = max(1, np.sqrt(both) / plain), max(0, both - plain**2)
+    assert_allclose(training_draws(model.fitted_), expected, rtol=1e-6)
+
+
+def test_errors_of_scores_count_both_draws(monkeypatch):
+    model = KernelClassifier(KERNEL, mu=0.02).fit(X, LABELS > 0)
+    draws = training_draws(model.fitted_)
+    assert draws.ratio > 1
+    assert draws.variance > 0
+    scores = model.evaluate()
+    monkeypatch.setattr("looms.fitted._scores.training_draws", lambda model: TrainingDraws())
+    plain = scored(model.fitted_, None)
+    for name, error in scores.standard_errors.items():
+        alone = plain.standard_errors[name]
+        if name in ("accuracy", "balanced_accuracy"):
+            assert error == pytest.approx(np.sqrt(alone**2 + draws.variance))
+        else:
+            assert error == pytest.approx(alone * draws.ratio)
+        assert scores[name] == plain[name]
+
+
+def test_a_sample_of_units_stands_for_all(monkeypatch):
+    model = KernelRegressor(KERNEL, mu=0.02).fit(np.tile(X, (4, 1)), np.tile(Y, 4))
+    whole = training_draws(model.fitted_)
+    monkeypatch.setattr("looms.fitted._training_draws.MOST", 60)
+    again = KernelRegressor(KERNEL, mu=0.02).fit(np.tile(X, (4, 1)), np.tile(Y, 4))
+    assert_allclose(training_draws(again.fitted_), whole, rtol=0.3)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelRegressor(KERNEL, mu=0.02, cv=GapKFold(4)),
+        TabularRegressor([LinearRegression(), LinearRegression(fit_intercept=False)]),
+    ],
+)
+def test_what_has_no_pairs_has_plain_errors(model):
+    assert training_draws(model.fit(X, Y).fitted_) == TrainingDraws()
