@@ -16,6 +16,8 @@ from looms.kernels._samples import variances
 
 #: A sum of deviations that is zero but for rounding.
 _NOTHING = 1e-12
+#: Scores that count rows.
+_COUNTS = {"accuracy", "balanced_accuracy"}
 #: Value and standard error of each score; NaN where there is none.
 ValuesAndErrors = dict[str, tuple[float, float]]
 
@@ -392,6 +394,21 @@ def mean_and_error(
     mean = float(share @ values)
     size = float(np.abs(values).max(initial=0.0)) or 1.0  # whatever the units
     return mean, size * _error_of_sum(share * (values - mean) / size, weight, groups)
+
+
+def over_training_draws(scores: ValuesAndErrors, ratio: float, variance: float) -> ValuesAndErrors:
+    """Scores with standard errors over draws of the training rows, too.
+
+    Counts of rows get the ``variance``, for they jump where a row changes sides; others the
+    ``ratio``, as of `looms.fitted._training_draws.training_draws`.
+    """
+    return {
+        name: (
+            value,
+            float(np.sqrt(error**2 + variance)) if name in _COUNTS else error * ratio,
+        )
+        for name, (value, error) in scores.items()
+    }
 
 
 def _error_of_sum(deviations: Array, weight: Array, groups: AnyArray | None) -> float:

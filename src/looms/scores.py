@@ -16,7 +16,7 @@ import numpy as np
 
 from looms import _html
 from looms._optional import require
-from looms._scores import ValuesAndErrors, scale_of
+from looms._scores import ValuesAndErrors, over_training_draws, scale_of
 from looms._typing import AnyArray, Array
 from looms._words import aligned, count, score_text
 from looms.held_out import HeldOut
@@ -64,14 +64,14 @@ class ScoresOf:
     outputs : (n_repetitions, m) or (n_repetitions, m, t), as of its ``scores``.
     together : (m,) integers, equal for rows that count as one draw.
     units : of the m rows, which were held out.
-    draws : what the draw of the training rows adds to standard errors, as of `looms.fitted`.
+    draws : ratio and variance of `looms._scores.over_training_draws`.
     """
 
     outcome: Any
     outputs: Array
     together: AnyArray
     units: Units
-    draws: Any
+    draws: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +145,7 @@ class Scores(Mapping[str, float]):
 
         The second are those of the model, or of its kernels, at the values that were selected: a
         jackknife of the leave-one-out error [docs/references.md, Standard errors]. Of windows of
-        time, of rows in blocks and of models without a kernel they are not counted.
+        time, more than 5000 rows and models without a kernel they are not counted.
         """
         return {name: error for name, (_, error) in self.with_errors.items()}
 
@@ -240,7 +240,7 @@ class Scores(Mapping[str, float]):
             tie = None if self._nested is None else self._nested.tie
             made = decisions, outcome.area(Y, values, folds, [], [], weight, tie, together)
         scores = outcome.scores(y, self._made_of.outputs[:, inside], weight, together, made)
-        scores = self._made_of.draws.added_to(scores)
+        scores = over_training_draws(scores, *self._made_of.draws)
         columns: dict[str, float] = {}
         for name, pair in scores.items():
             none = one_class and name in ("balanced_accuracy", "roc_auc")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from looms._scores import ValuesAndErrors
+from looms._scores import ValuesAndErrors, over_training_draws
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.fitted._fitted import Fitted
@@ -96,7 +96,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
     draws = training_draws(model)
     return Scores(
-        draws.added_to(outcome.scores(rows.own(y), repeated, own, together, made)),
+        over_training_draws(outcome.scores(rows.own(y), repeated, own, together, made), *draws),
         kind,
         optimistic,
         HeldOut(y, outputs, weight),
