@@ -387,9 +387,11 @@ def _is_worse(value: float, baseline: float) -> str:
 
 def _probabilities(model: Reported) -> Iterator[Caution]:
     """Caution if probabilities are worse than the shares of the classes, beyond noise."""
-    loss, error = model.scores.with_errors.get("log_loss", (0.0, 0.0))
-    baseline = model.scores.baselines.get("log_loss", 0.0)
-    if loss - 2 * error > baseline:
+    if "log_loss" not in model.scores or not model.outcome.labeled:
+        return
+    loss, error = model.scores.with_errors["log_loss"]
+    baseline, (gain, of_gain) = model.scores.baselines["log_loss"], gain_over_shares(model)
+    if gain + 2 * of_gain < 0:  # of this model, whichever rows it was trained on
         yield serious(
             "Probabilities worse than the baseline",
             f"The {model.method} log loss {score(loss, 'log_loss')} "
