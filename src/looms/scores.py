@@ -203,8 +203,8 @@ class Scores(Mapping[str, float]):
         >>> scores = model.evaluate().by(np.where(X[:, 0] < 14, "small", "large"))
         >>> scores[["n_rows", "n_events", "log_loss", "log_loss_error"]].round(3)
                n_rows  n_events  log_loss  log_loss_error
-        large     232        52     0.332           0.044
-        small     337       305     0.148           0.019
+        large     232        52     0.332           0.045
+        small     337       305     0.148           0.020
         """
         pandas: Any = require("pandas", "Scores by subgroup")
         if self._made_of is None:
