@@ -1,6 +1,6 @@
 """Estimators with the interface of scikit-learn."""
 
-from looms.estimators._density_ratio import DensityRatio, density_ratio
+from looms.estimators._density_ratio import density_ratio
 from looms.estimators._in_pipelines import predict_interval, predict_set
 from looms.estimators._intervals import Intervals
 from looms.estimators._kernel_classifier import KernelClassifier
@@ -20,7 +20,6 @@ from looms.estimators._warnings import (
 __all__ = [
     "BoundWarning",
     "ColumnsWarning",
-    "DensityRatio",
     "DuplicatesWarning",
     "Intervals",
     "KernelClassifier",

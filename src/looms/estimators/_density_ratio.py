@@ -72,9 +72,14 @@ def density_ratio(X: Any, X_new: Any, classifier: Any = None, clip: float = 0.01
 
     Notes
     -----
-    With the held-out probability p of being new, the ratio is p / (1 − p) · n / m. Rows that
-    belong together, such as those of a patient, are recognized, and ratios are too far from 1 then.
-    Nothing is told of targets that depend otherwise on the columns.
+    With the held-out probability p of being new, the ratio is p / (1 − p) · n / m [TBCR19]. Ratios
+    of rows that belong together, such as those of a patient, are too far from 1, for the classifier
+    recognizes them. Nothing is told of targets that depend otherwise on the columns.
+
+    References
+    ----------
+    Tibshirani, Barber, Candès & Ramdas (2019), Conformal prediction under covariate shift, Advances
+    in Neural Information Processing Systems 32.
 
     Examples
     --------

@@ -260,8 +260,9 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         method : {"plus", "minmax"}, default="plus"
             The jackknife+, in folds CV+; or the jackknife-minmax, whose intervals are wider and are
             guaranteed to hold a share of ``confidence_level``.
-        density_ratio : DensityRatio, pair of array-like or None, default=None
-            For new rows that are distributed otherwise, as of `KernelRegressor.predict_interval`.
+        density_ratio : pair of array-like of shapes (n_training_samples,) and (n_samples,)
+            For new rows that are distributed otherwise, what `looms.density_ratio` returns, or a
+            pair of your own. Not for "minmax".
 
         Returns
         -------

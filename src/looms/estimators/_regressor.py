@@ -174,10 +174,10 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
             with residuals scaled by those of the nearest samples, whose intervals are wide where
             the noise is large. In a stack with estimators of scikit-learn the samples that are
             held out are the folds of these, and the residuals that scale are of the kernels alone.
-        density_ratio : DensityRatio, pair of array-like or None, default=None
-            For new samples that are distributed otherwise: `looms.density_ratio`, or numbers of
-            your own, density of new samples over that of the training samples, at each training
-            sample (n_training_samples,) and each new one (n_samples,). Not for "minmax".
+        density_ratio : pair of array-like of shapes (n_training_samples,) and (n_samples,)
+            For new samples that are distributed otherwise, what `looms.density_ratio` returns, or a
+            pair of your own: density of new samples over that of the training samples, at each
+            training sample and each new one. Not for "minmax".
 
         Returns
         -------
