@@ -286,6 +286,10 @@ def scaled(name: str) -> None:
     intervals(name, method="scaled")
 
 
+def of_other_rows(name: str) -> None:
+    intervals(name, density_ratio=(np.linspace(0.5, 2, N), np.ones(4)))
+
+
 def deviations(name: str) -> None:
     mean, std = fitted(name, "numbers").predict(new_rows(name), return_std=True)
     assert np.isfinite(mean).all()
@@ -425,6 +429,7 @@ USES = {
     "AUC": area,
     "intervals": intervals,
     "scaled intervals": scaled,
+    "weighted intervals": of_other_rows,
     "standard deviations": deviations,
     "sets": sets,
     "case deletion": deletion,
@@ -457,6 +462,7 @@ SHOWN = {
     "AUC": "test_scores.py",
     "intervals": "estimators/test_intervals.py",
     "scaled intervals": "estimators/test_intervals.py",
+    "weighted intervals": "estimators/test_density_ratio.py",
     "standard deviations": "estimators/test_standard_deviations.py",
     "sets": "estimators/test_nested_choice.py",
     "case deletion": "diagnostics/test_case_deletion.py",
@@ -478,7 +484,8 @@ SHOWN = {
 
 OF_CLASSES = dict.fromkeys(["threshold", "probabilities", "AUC", "sets"], "it is for classes")
 OF_NUMBERS = dict.fromkeys(
-    ["intervals", "scaled intervals", "standard deviations"], "it is for numbers"
+    ["intervals", "scaled intervals", "weighted intervals", "standard deviations"],
+    "it is for numbers",
 )
 NO_MEANING = {
     **{

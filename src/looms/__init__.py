@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         TabularClassifier,
         TabularRegressor,
         at_prevalence,
+        density_ratio,
         predict_interval,
         predict_set,
     )
@@ -76,6 +77,7 @@ __all__ = [
     "at_prevalence",
     "check",
     "compare",
+    "density_ratio",
     "load",
     "predict_interval",
     "predict_set",

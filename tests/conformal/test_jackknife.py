@@ -94,6 +94,77 @@ def test_scaled_ends_hold_what_errors_of_rounding_can_hide():
         assert ((ours[:, 0] < exact[:, 0]) & (ours[:, 1] > exact[:, 1])).all()
 
 
+def weighted_by_a_loop(r, F, level, w, v, scale=None):
+    """The definition: the share is counted from the other end, with the new point beyond all."""
+    scale = np.ones_like(F) if scale is None else scale
+
+    def reached(ends, total):
+        weight = Fraction(0)
+        for end, own in sorted(zip(ends, w, strict=True)):
+            weight += own
+            if weight >= level * total:
+                return end
+        return np.inf
+
+    ends = []
+    for row, by, new in zip(F, scale, v, strict=True):
+        away = by * np.abs(r)
+        below, above = (reached(one, sum(w) + new) for one in (away - row, away + row))
+        ends.append([-below, above])
+    return np.array(ends)
+
+
+@pytest.mark.parametrize(
+    ("percent", "scaled"), [(50, False), (70, False), (80, False), (90, False), (70, True)]
+)
+def test_density_ratio(percent, scaled):
+    level, rng = Fraction(percent, 100), np.random.default_rng(0)
+    w, v = [[Fraction(int(k), 4) for k in rng.integers(0, 9, size)] for size in (N, M)]
+    v[0], v[1] = Fraction(0), Fraction(200)  # nothing like it, and like nothing
+    more = {"loo_scales": S, "scales": S_NEW} if scaled else {}
+    ratio = np.array(w, dtype=float), np.array(v, dtype=float)
+    ours = jackknife_plus(R, F, percent / 100, density_ratio=ratio, **more)
+    exact = weighted_by_a_loop(R, F, level, w, v, S_NEW / S if scaled else None)
+    assert_array_equal(ours[1], [-np.inf, np.inf])
+    assert_array_equal(exact[1], ours[1])
+    others = np.delete(np.arange(M), 1)
+    assert_just_outside(ours[others], exact[others])
+    several = jackknife_plus(
+        *(np.stack([R, -R / 2], 1), np.stack([F, F + 1], 2), percent / 100),
+        density_ratio=[3 * ratio[0], 3 * ratio[1]],
+    )
+    for one, r, f in zip(several.swapaxes(0, 1), (R, R / 2), (F, F + 1), strict=True):
+        alone = jackknife_plus(r, f, percent / 100, density_ratio=ratio)
+        assert_allclose(one, alone, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("n", [19, 18, 12])
+@pytest.mark.parametrize("percent", [10, 50, 70, 80, 90])
+def test_equal_ratios_change_nothing(n, percent):
+    one = R[:n], F[:, :n], percent / 100
+    if (n + 1) * (100 - percent) < 100:
+        return
+    equal = np.full(n, 0.3), np.full(M, 0.3)
+    assert_array_equal(jackknife_plus(*one, density_ratio=equal), jackknife_plus(*one))
+
+
+@pytest.mark.parametrize(
+    ("w", "v", "says"),
+    [
+        (np.ones(N - 1), np.ones(M), "each of 19 training rows and each of 4 new rows"),
+        (np.ones(N), np.ones((M, 1)), "each of 19 training rows and each of 4 new rows"),
+        (-np.ones(N), np.ones(M), "not negative"),
+        (np.ones(N), np.full(M, np.nan), "finite"),
+        (np.zeros(N), np.ones(M), "positive for some training row"),
+    ],
+)
+def test_ratios_that_are_none(w, v, says):
+    with pytest.raises(ValueError, match=says):
+        jackknife_plus(R, F, 0.5, density_ratio=(w, v))
+    with pytest.raises(ValueError, match="must be a pair"):
+        jackknife_plus(R, F, 0.5, density_ratio=np.ones(N))
+
+
 def test_minmax():
     q = np.sort(np.abs(R))[16 - 1]
     expected = np.column_stack([F.min(axis=1) - q, F.max(axis=1) + q])

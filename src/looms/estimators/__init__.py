@@ -1,5 +1,6 @@
 """Estimators with the interface of scikit-learn."""
 
+from looms.estimators._density_ratio import density_ratio
 from looms.estimators._in_pipelines import predict_interval, predict_set
 from looms.estimators._intervals import Intervals
 from looms.estimators._kernel_classifier import KernelClassifier
@@ -29,6 +30,7 @@ __all__ = [
     "TabularClassifier",
     "TabularRegressor",
     "at_prevalence",
+    "density_ratio",
     "predict_interval",
     "predict_set",
 ]

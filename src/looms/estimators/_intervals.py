@@ -32,7 +32,7 @@ from looms.estimators._targets import check_numbers, plain_targets
 from looms.estimators._warnings import warn_of_order
 from looms.fitted._outcome import Numbers
 from looms.fitted._rows import OUTER_FOLDS, outer_folds, rows_at
-from looms.fitted._without_units import FoldModels, intervals
+from looms.fitted._without_units import FoldModels, intervals, ratio_of_rows
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Function
@@ -127,6 +127,9 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
     """
 
     _closed: KernelRegressor | None
+    #: Rows of positive weight, and number of all.
+    _train: AnyArray
+    _n_rows: int
 
     def __init__(
         self,
@@ -223,6 +226,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             if hasattr(whole, name):
                 setattr(self, name, getattr(whole, name))
         self.estimator_, self.estimators_, self._closed = whole, without, closed
+        self._train, self._n_rows = train, len(targets)
         self.units_, self.held_out_ = units, HeldOut(y, outputs.reshape(y.shape), weight)
         return self
 
@@ -243,7 +247,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             return np.asarray(self.estimator_.predict(X))
 
     def predict_interval(
-        self, X: Any, confidence_level: float = 0.9, method: str = "plus"
+        self, X: Any, confidence_level: float = 0.9, method: str = "plus", density_ratio: Any = None
     ) -> Array:
         """Prediction interval for each row.
 
@@ -256,6 +260,9 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         method : {"plus", "minmax"}, default="plus"
             The jackknife+, in folds CV+; or the jackknife-minmax, whose intervals are wider and are
             guaranteed to hold a share of ``confidence_level``.
+        density_ratio : pair of array-like of shapes (n_training_samples,) and (n_samples,)
+            For new rows that are distributed otherwise, what `looms.density_ratio` returns, or a
+            pair of your own. Not for "minmax".
 
         Returns
         -------
@@ -266,12 +273,14 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
         ------
         ValueError
             If the confidence level is not between 0 and 1, or needs more rows than there are, or
-            the method is unknown.
+            the method is unknown, or density ratios are not one for each row.
         """
         check_is_fitted(self)
         check_known(method, "method", ("plus", "minmax"))
         n, residuals = len(self.held_out_.y), self.held_out_.residuals
         required_rank(confidence_level, n)  # an error before any work
+        rows = self._train, self._n_rows, _num_samples(X), method
+        ratio = ratio_of_rows(density_ratio, *rows)
         if not _num_samples(X):
             return np.empty((0, *residuals.shape[1:], 2))
         self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
@@ -284,7 +293,7 @@ class Intervals(KnownTargets, MetaEstimatorMixin, RegressorMixin, BaseEstimator)
             X = self._closed._matrix(X)
             left_out, tie = self._closed.left_out(), self._closed.fitted_.tie
         models = WithoutUnits(left_out, self.units_, residuals, tie)
-        return intervals(models, X, confidence_level, method, Numbers())
+        return intervals(models, X, confidence_level, method, Numbers(), ratio=ratio)
 
     def _check_parameters(self) -> None:
         if not (hasattr(self.estimator, "fit") and is_regressor(self.estimator)):

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_flag, check_known
 from looms._typing import AnyArray, Array, Matrix
@@ -19,7 +19,12 @@ from looms.estimators._targets import check_numbers, plain_targets
 from looms.fitted._deviations import standard_deviations
 from looms.fitted._outcome import Numbers, of_targets
 from looms.fitted._rows import Rows
-from looms.fitted._without_units import INTERVALS, check_intervals, intervals
+from looms.fitted._without_units import (
+    INTERVALS,
+    check_intervals,
+    intervals,
+    ratio_of_rows,
+)
 from looms.scores import WithoutUnits
 
 
@@ -149,7 +154,7 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         return standard_deviations(self.fitted_, matrix)
 
     def predict_interval(
-        self, X: Any, confidence_level: float = 0.9, method: str = "plus"
+        self, X: Any, confidence_level: float = 0.9, method: str = "plus", density_ratio: Any = None
     ) -> Array:
         """Prediction interval for each sample, from models trained without some samples.
 
@@ -169,18 +174,24 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
             with residuals scaled by those of the nearest samples, whose intervals are wide where
             the noise is large. In a stack with estimators of scikit-learn the samples that are
             held out are the folds of these, and the residuals that scale are of the kernels alone.
+        density_ratio : pair of array-like of shapes (n_training_samples,) and (n_samples,)
+            For new samples that are distributed otherwise, what `looms.density_ratio` returns, or a
+            pair of your own: density of new samples over that of the training samples, at each
+            training sample and each new one. Not for "minmax".
 
         Returns
         -------
         intervals : ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
             Lower and upper ends, in units of the training targets. Each target has its own
-            interval; the share of samples with all targets inside is smaller.
+            interval; the share of samples with all targets inside is smaller. With a density ratio
+            ends are infinite where too few training samples resemble the new one.
 
         Raises
         ------
         ValueError
             If the coverage is not between 0 and 1, or needs more samples of non-zero weight
-            than there are, 1 / (1 − confidence_level) − 1; or if the method is unknown.
+            than there are, 1 / (1 − confidence_level) − 1; if the method is unknown; or if density
+            ratios are negative, not finite, or not one for each sample.
 
         Notes
         -----
@@ -201,6 +212,10 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         a term that depends on their number [B21]. With groups it is for a sample of a new group, if
         groups are of one size.
 
+        With a density ratio that is the weighted jackknife+ [PLS22]. If it is the true one, and
+        targets depend on the columns as before, the guarantee of "plus" and "scaled" is the same
+        for new samples that are distributed otherwise. With an estimated one nothing is guaranteed.
+
         Ends are rounded outwards, by what rounding can move outputs: no target that is inside in
         exact arithmetic is outside, whatever the order of the samples. Of models so ill-conditioned
         that more than half of the digits are lost that is not certain.
@@ -215,6 +230,9 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         ----------
         Barber, Candès, Ramdas & Tibshirani (2021), Predictive inference with the
         jackknife+, Annals of Statistics 49.
+
+        Prinster, Liu & Saria (2022), JAWS: auditing predictive uncertainty under covariate shift,
+        Advances in Neural Information Processing Systems 35.
 
         Examples
         --------
@@ -232,7 +250,10 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         """
         models = self._models_of_intervals(confidence_level, method)
         X = self._matrix(X, prepare=not models.tables)
-        return self._intervals(models, X, confidence_level, method)
+        rows = self.fitted_.rows
+        known = rows.train, len(rows.weight), _num_samples(X), method
+        ratio = ratio_of_rows(density_ratio, *known)
+        return self._intervals(models, X, confidence_level, method, ratio)
 
     def predictions(
         self, X: Any, confidence_level: float | None = None, method: str = "plus"
@@ -282,11 +303,16 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         return self._models_without(of_fit=method == "scaled")
 
     def _intervals(
-        self, models: WithoutUnits, X: Any, confidence_level: float, method: str
+        self,
+        models: WithoutUnits,
+        X: Any,
+        confidence_level: float,
+        method: str,
+        ratio: tuple[Array, Array] | None = None,
     ) -> Array:
         outcome = self.fitted_.outcome
         assert isinstance(outcome, Numbers)
-        return intervals(models, X, confidence_level, method, outcome, self.fitted_)
+        return intervals(models, X, confidence_level, method, outcome, self.fitted_, ratio)
 
     def _covered(
         self, matrix: Any, table: Any, confidence_level: float, **coverage: Any

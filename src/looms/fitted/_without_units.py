@@ -16,7 +16,13 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import blocks_of, rows_in_memory
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
-from looms.conformal._jackknife import intervals_of_ends, order_statistic, outwards, required_rank
+from looms.conformal._jackknife import (
+    checked_ratio,
+    intervals_of_ends,
+    order_statistic,
+    outwards,
+    required_rank,
+)
 from looms.conformal._local_scale import LocalScale
 from looms.fitted._fitted import Fitted, output_of
 from looms.fitted._outcome import Numbers, Outcome
@@ -32,6 +38,7 @@ from looms.units import Units
 
 #: Intervals from residuals and the outputs of the models without each row.
 INTERVALS = {"plus": jackknife_plus, "minmax": jackknife_minmax, "scaled": jackknife_plus}
+_LEAST = np.array([-np.inf])  # end of an interval that holds all small targets, transformed
 _NUMBERS = 1 << 20  # in the outputs of a block of rows, with one of each row of the fit
 _OUTPUTS = 1 << 22  # of models without each fold, in memory at once
 
@@ -142,6 +149,19 @@ def check_intervals(model: Fitted, confidence_level: float, method: str) -> None
         )
 
 
+def ratio_of_rows(
+    density_ratio: Any, train: AnyArray, n: int, m: int, method: str
+) -> tuple[Array, Array] | None:
+    """Density ratios at the rows ``train`` of n, and at m new ones; ValueError for others."""
+    if density_ratio is None:
+        return None
+    if method == "minmax":
+        advice = f"take {setting('method', 'plus')} or {setting('method', 'scaled')}."
+        raise ValueError(f"{setting('method', 'minmax')} does not weight rows: {advice}")
+    of_fit, of_new = checked_ratio(density_ratio, n, m)
+    return of_fit[train], of_new
+
+
 def intervals(
     models: WithoutUnits,
     X: Any,
@@ -149,6 +169,7 @@ def intervals(
     method: str,
     outcome: Numbers,
     model: Fitted | None = None,
+    ratio: tuple[Array, Array] | None = None,
 ) -> Array:
     """Prediction intervals of new rows, (m, 2) or (m, t, 2), in units of the target.
 
@@ -159,6 +180,7 @@ def intervals(
     X : samples, or rows as they were passed if the models are of tables.
     confidence_level, method : "plus" or "minmax", as of `looms.conformal`; or "scaled", "plus" with
         residuals scaled by those of the nearest rows of the fit of a ``model``.
+    ratio : as of `ratio_of_rows`.
     """
     r = models.residuals
     ends = np.empty((_num_samples(X), *r.shape[1:], 2))
@@ -166,18 +188,21 @@ def intervals(
         targets = outcome.function.inverse(models.left_out.y)
         away = _distances(models, targets, confidence_level, method)
         for rows, F in outputs_without(models, X):
-            ends[rows] = _table_intervals(models, F, away, confidence_level, method)
+            at = None if ratio is None else (ratio[0], ratio[1][rows])
+            ends[rows] = _table_intervals(models, F, away, confidence_level, method, at)
         return ends
     error = models.tie * largest_of(models.left_out.y.reshape(r.shape))
     for rows, F in outputs_without(models, X):
-        more = {}
+        more: dict[str, Any] = {}
+        if ratio is not None:
+            more["density_ratio"] = ratio[0], ratio[1][rows]
         if method == "scaled" and model is not None:
             some = blocks_of(X).rows(np.arange(rows.start, rows.stop))
-            more = _scales(model, some, F.shape)
+            more |= _scales(model, some, F.shape)
         ends[rows] = INTERVALS[method](r, F, confidence_level, rounding_error=error, **more)
     if outcome.plain:
         return ends
-    ends = outcome.function.inverse(ends)
+    ends = np.where(np.isposinf(ends), np.inf, outcome.function.inverse(ends))
     if outcome.function.keeps_scale:
         return ends
     return outwards(ends[..., 0], ends[..., 1], 0.0, len(r))
@@ -201,7 +226,12 @@ def _distances(models: WithoutUnits, targets: Array, confidence_level: float, me
 
 
 def _table_intervals(
-    models: WithoutUnits, F: Array, away: Array, confidence_level: float, method: str
+    models: WithoutUnits,
+    F: Array,
+    away: Array,
+    confidence_level: float,
+    method: str,
+    ratio: tuple[Array, Array] | None,
 ) -> Array:
     """Intervals from models with transforms of their own, each of whose ends goes back by its."""
     lower, upper = np.empty((2, *F.shape))
@@ -211,7 +241,9 @@ def _table_intervals(
         upper[:, tested] = inverse(F[:, tested] + away[tested])
     if method == "minmax":
         return outwards(lower.min(axis=1), upper.max(axis=1), 0.0, len(away))
-    return intervals_of_ends(lower, upper, confidence_level)
+    ends = intervals_of_ends(lower, upper, confidence_level, density_ratio=ratio)
+    least = min(float(table.outcome.function.inverse(_LEAST)[0]) for table in models.tables)
+    return np.where(np.isneginf(ends), least, ends)
 
 
 def _scales(model: Fitted, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array]:
