@@ -185,7 +185,7 @@ class Scores(Mapping[str, float]):
         ValueError
             If there is not one label for each row of the fit.
         TypeError
-            For the scores of a `looms.nonconformity.NonconformityClassifier`.
+            For the scores of a `looms.NonconformityClassifier`.
         ImportError
             If pandas is not installed.
 

@@ -41,7 +41,7 @@ def test_scores_calibration_and_decisions(tmp_path):
     given = {"groups": GROUPS[own], "thresholds": thresholds}
     again = DecisionCurveDisplay.from_predictions(event[own], p[own], **given).benefit
     np.testing.assert_allclose(found.displays["decisions"].benefit.gain_error, again.gain_error)
-    assert json.loads(json.dumps(found)) == found
+    assert json.loads(json.dumps(dict(found))) == dict(found)
     assert f"Calibration slope {of.slope:.2f}" in repr(found)
     found.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()

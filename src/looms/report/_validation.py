@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -27,8 +27,8 @@ from looms.tables import TablePreprocessor
 from looms.tables._unseen import UnseenValues
 
 
-class Validation(dict[str, Any]):
-    """Result of `validation`: a dict of plain values, which JSON can hold; printing it shows them.
+class Validation(Mapping[str, Any]):
+    """Result of `validation`: a mapping of plain values, which JSON can hold as a dict; printing it shows them.
 
     Parameters
     ----------
@@ -95,9 +95,18 @@ class Validation(dict[str, Any]):
             "recalibration": recalibration,
             "remarks": list(remarks),
         }
-        super().__init__(plain(facts))
+        self._values: dict[str, Any] = plain(facts)
         sets = {"these rows": made.scores, "held out in the fit": held_out}
         self._table = table_of_scores(sets, made.baselines, len(model.classes))
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def __repr__(self) -> str:
         events = "" if self["n_events"] is None else f", {self['n_events']} of {self['event']}"
@@ -156,7 +165,7 @@ def validation(
     Returns
     -------
     validation : Validation
-        A dict: ``n_rows``, and of two classes ``n_events``, of positive weight; ``scores`` with
+        A mapping: ``n_rows``, and of two classes ``n_events``, of positive weight; ``scores`` with
         ``standard_error``, and ``held_out`` of the fit; ``recalibration`` with ``slope``,
         ``intercept`` and ``constant``, as of `looms.calibration.recalibration`; ``remarks`` on
         values that no row of the fit has, for models that prepare a table. ``report(path)`` writes
