@@ -28,7 +28,7 @@ from looms.tables._unseen import UnseenValues
 
 
 class Validation(Mapping[str, Any]):
-    """Result of `validation`: a mapping of plain values, which JSON can hold as a dict; printing it shows them.
+    """Result of `validation`: a mapping, whose dict JSON can hold; printing shows it.
 
     Parameters
     ----------
