@@ -153,6 +153,7 @@ def test_ratios():
     model = KernelClassifier("linear", mu=0.01).fit(np.vstack([OLD, NEW]), labels)
     p = model.evaluate(nested=False).decisions.probabilities[:, 1]
     assert_allclose(np.concatenate(ratio), p / (1 - p) * 1.5)
+    assert repr(ratio).startswith(f"DensityRatio({len(ratio.fit)} rows of the fit")
     assert ratio.effective_rows == pytest.approx(ratio.fit.sum() ** 2 / (ratio.fit**2).sum())
     slopes = np.polyfit(OLD[:, 0], np.log(ratio.fit), 1)
     assert slopes == pytest.approx([1.0, -0.5], abs=0.25)

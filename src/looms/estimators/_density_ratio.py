@@ -38,6 +38,10 @@ class DensityRatio(NamedTuple):
         """Rows of equal weight that tell as much of the new ones: (Σ w)² / Σ w² of ``fit``."""
         return effective_size(self.fit)
 
+    def __repr__(self) -> str:
+        rows = f"{len(self.fit)} rows of the fit, {len(self.new)} new"
+        return f"DensityRatio({rows}; effective_rows={self.effective_rows:.0f})"
+
 
 def density_ratio(X: Any, X_new: Any, classifier: Any = None, clip: float = 0.01) -> DensityRatio:
     """Fit a classifier of old and new rows; its odds tell where new rows are denser.
