@@ -71,12 +71,16 @@ def test_nested_predictions_show_the_scores_of_the_machine(kind):
     machine.fit(*(values[:60] for values in data))
     scores = machine.evaluate()
     head, *rows = rows_of(scores)
-    assert head[1:] == ["value", "s.e.", "baseline"]
+    assert head[1:] == ["value", "s.e.", "95 % interval", "baseline"]
     assert [name for name, *_ in rows] == list(scores)
     for name, *cells in rows:
-        shown = scores[name], scores.standard_errors[name], scores.baselines[name]
-        assert [float(cell) for cell in cells] == pytest.approx(shown, rel=1e-3, abs=1e-4)
-        assert any(line.split() == [name, *cells] for line in repr(scores).splitlines())
+        ends = scores.intervals()[name]
+        shown = scores[name], scores.standard_errors[name], *ends, scores.baselines[name]
+        numbers = " ".join(cells).replace(" to ", " ").split()
+        assert [float(each) for each in numbers] == pytest.approx(shown, rel=1e-3, abs=1e-4)
+        assert any(
+            line.split() == [name, *" ".join(cells).split()] for line in repr(scores).splitlines()
+        )
     assert scores.kind in text_of(scores)
 
 

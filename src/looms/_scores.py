@@ -55,6 +55,15 @@ def scale_of(key: str, value: float) -> float:
     return 1.0 if key in SCORES and SCORES[key].unit else value
 
 
+def range_of(key: str) -> tuple[float, float]:
+    """Least and largest possible value of a score; infinite if there is none, or none is known."""
+    if key not in SCORES:
+        return -np.inf, np.inf
+    if SCORES[key].smaller_is_better:
+        return 0.0, np.inf
+    return (0.0 if key in (*_COUNTS, "roc_auc") else -np.inf), 1.0
+
+
 def score_with_error(key: str, value: float, error: float) -> str:
     """A score and its standard error as text; of shares, areas and R² at most four decimals."""
     if scale_of(key, np.nan) == 1.0:

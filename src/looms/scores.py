@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from looms import _html
+from looms._checks import check_share
 from looms._optional import require
-from looms._scores import ValuesAndErrors, over_training_draws, scale_of
+from looms._scores import ValuesAndErrors, over_training_draws, range_of, scale_of
 from looms._typing import AnyArray, Array
-from looms._words import aligned, count, score_text
+from looms._words import aligned, count, interval_text, score_text
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import LeftOut
@@ -104,10 +106,10 @@ class Scores(Mapping[str, float]):
     ('leave-one-out', False)
     >>> scores
     442 rows, leave-one-out
-            value     s.e.   baseline
-    rmse    74.92     1.89      77.01
-    mae     64.06     1.85      65.04
-    r2     0.0535   0.0030     0.0000
+            value     s.e.      95 % interval   baseline
+    rmse    74.92     1.89     71.22 to 78.62      77.01
+    mae     64.06     1.85     60.44 to 67.68      65.04
+    r2     0.0535   0.0030   0.0476 to 0.0594     0.0000
     """
 
     with_errors: ValuesAndErrors
@@ -148,6 +150,33 @@ class Scores(Mapping[str, float]):
         time, more than 5000 rows and models without a kernel they are not counted.
         """
         return {name: error for name, (_, error) in self.with_errors.items()}
+
+    def intervals(self, confidence_level: float = 0.95) -> dict[str, tuple[float, float]]:
+        """Confidence intervals: value ± z s.e. with a quantile z of the normal distribution.
+
+        Those of shares and areas end at 0 and 1, those of losses and errors at 0.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Share of tables, with other rows to train on and to score, in which the score of new
+            rows is inside: above 0 and below 1. `standard_errors` says what they count.
+
+        Returns
+        -------
+        intervals : dict of str to (low, high)
+
+        Raises
+        ------
+        ValueError
+            If the confidence level is out of range.
+        """
+        check_share(confidence_level, "confidence_level")
+        z, intervals = float(ndtri((1.0 + confidence_level) / 2.0)), {}
+        for name, (value, error) in self.with_errors.items():
+            low, high = np.clip([value - z * error, value + z * error], *range_of(name)).tolist()
+            intervals[name] = low, high
+        return intervals
 
     @property
     def baselines(self) -> dict[str, float]:
@@ -249,10 +278,12 @@ class Scores(Mapping[str, float]):
 
     def _table(self) -> tuple[str, list[list[str]]]:
         """Caption, and rows of cells, the headings first."""
-        rows, baselines = [["", "value", "s.e.", "baseline"]], self.baselines
-        for name, pair in self.with_errors.items():
-            cells = [*pair, baselines.get(name, np.nan)]
-            rows.append([name, *(score_text(each, scale_of(name, pair[0])) for each in cells)])
+        rows, baselines = [["", "value", "s.e.", "95 % interval", "baseline"]], self.baselines
+        for name, ends in self.intervals().items():
+            pair = self.with_errors[name]
+            scale = scale_of(name, pair[0])
+            cells = [score_text(each, scale) for each in (*pair, baselines.get(name, np.nan))]
+            rows.append([name, *cells[:2], interval_text(*ends, scale), cells[2]])
         return f"{count(len(self.rows), 'row')}, {self.kind}", rows
 
     def __repr__(self) -> str:

@@ -116,3 +116,15 @@ def test_a_sample_of_units_stands_for_all(monkeypatch):
 )
 def test_what_has_no_pairs_has_plain_errors(model):
     assert training_draws(model.fit(X, Y).fitted_) == NOTHING
+
+
+def test_intervals_are_of_normal_errors_within_the_range_of_a_score():
+    scores = KernelClassifier(KERNEL, mu=0.02).fit(X, LABELS > 0).evaluate()
+    for level, z in ((0.95, 1.959964), (0.5, 0.67449)):
+        for name, (low, high) in scores.intervals(level).items():
+            value, error = scores.with_errors[name]
+            most = np.inf if name == "log_loss" else 1.0
+            assert low == pytest.approx(max(0.0, value - z * error), abs=1e-6)
+            assert high == pytest.approx(min(most, value + z * error), abs=1e-6)
+    with pytest.raises(ValueError, match="confidence_level"):
+        scores.intervals(95)
