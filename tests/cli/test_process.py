@@ -160,7 +160,7 @@ def test_interrupt_of_an_assessment(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 def test_a_reader_that_had_enough(pets, pets_model, tmp_path):
     header, *rows = pets.read_text().splitlines()
-    (tmp_path / "long.csv").write_text("\n".join([header, *rows * 50]) + "\n")
+    (tmp_path / "long.csv").write_text("\n".join([header, *rows * 500]) + "\n")
     with started("predict", pets_model, "long.csv", folder=tmp_path) as process:
         assert process.stdout.readline().startswith("row,prediction,decision_dog,")
         process.stdout.close()
