@@ -107,9 +107,9 @@ class Scores(Mapping[str, float]):
     >>> scores
     442 rows, leave-one-out
             value     s.e.      95 % interval   baseline
-    rmse    74.92     1.89     71.22 to 78.62      77.01
-    mae     64.06     1.85     60.44 to 67.68      65.04
-    r2     0.0535   0.0030   0.0476 to 0.0594     0.0000
+    rmse    74.92     1.89     71.21 to 78.62      77.01
+    mae     64.06     1.85     60.43 to 67.68      65.04
+    r2     0.0535   0.0030   0.0476 to 0.0595     0.0000
     """
 
     with_errors: ValuesAndErrors
