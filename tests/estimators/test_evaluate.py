@@ -206,7 +206,7 @@ def test_kinds_of_scores(name, fitted):
         assert_array_equal(scores.rows, np.arange(N))
         lines = repr(scores).splitlines()
         assert lines[0] == f"{N} rows, {scores.kind}"
-        assert lines[1].split() == "value s.e. 95 % interval baseline".split()
+        assert lines[1].split() == ["value", "s.e.", "95", "%", "interval", "baseline"]
         assert [line.split()[0] for line in lines[2:]] == list(scores)
         assert scores.kind in scores._repr_html_()
 
