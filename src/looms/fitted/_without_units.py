@@ -185,8 +185,7 @@ def intervals(
     r = models.residuals
     ends = np.empty((_num_samples(X), *r.shape[1:], 2))
     if models.tables:
-        targets = outcome.function.inverse(models.left_out.y)
-        away = _distances(models, targets, confidence_level, method)
+        away = _distances(models, outcome, confidence_level, method)
         for rows, F in outputs_without(models, X):
             at = None if ratio is None else (ratio[0], ratio[1][rows])
             ends[rows] = _table_intervals(models, F, away, confidence_level, method, at)
@@ -208,21 +207,26 @@ def intervals(
     return outwards(ends[..., 0], ends[..., 1], 0.0, len(r))
 
 
-def _distances(models: WithoutUnits, targets: Array, confidence_level: float, method: str) -> Array:
+def _distances(
+    models: WithoutUnits, outcome: Numbers, confidence_level: float, method: str
+) -> Array:
     """Distance of each target from its output that counts for an interval, rounding included.
 
     With "minmax" it is a quantile over models that may be of different transforms of the target,
-    so that each residual is relative to the spread of the transformed ``targets``.
+    so that each residual is relative to the spread of the transformed targets.
     """
     away = np.abs(models.residuals)
-    widened, spread = np.empty((2, *away.shape))
-    for tested, table in zip(models.units.tested_by, models.tables, strict=True):
-        widened[tested] = models.tie * largest_of(table.loo.y)
-        spread[tested] = spread_of(table.outcome.function.forward(targets)).reshape(away.shape[1:])
+    error, of_units = np.empty(away.shape), models.units.tested_by
+    for tested, table in zip(of_units, models.tables, strict=True):
+        error[tested] = models.tie * largest_of(table.loo.y)
     if method == "minmax":
+        targets, spread = outcome.function.inverse(models.left_out.y), np.empty(away.shape)
+        for tested, table in zip(of_units, models.tables, strict=True):
+            of_transform = spread_of(table.outcome.function.forward(targets))
+            spread[tested] = of_transform.reshape(away.shape[1:])
         rank = required_rank(confidence_level, len(away))
         away = order_statistic(away / spread, rank, 0) * spread
-    return np.asarray(away + widened)
+    return np.asarray(away + error)
 
 
 def _table_intervals(
