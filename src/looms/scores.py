@@ -244,9 +244,9 @@ class Scores(Mapping[str, float]):
         own = pandas.Series(labels).reset_index(drop=True).iloc[self.rows].reset_index(drop=True)
         places = pandas.Series(np.arange(len(own)))
         groups = places.groupby(own, observed=True, dropna=False)
-        found = {label: self._among(inside.to_numpy()) for label, inside in groups}
-        index = pandas.Index(found, name=own.name, tupleize_cols=False)
-        return pandas.DataFrame(list(found.values()), index)
+        rows = {label: self._among(inside.to_numpy()) for label, inside in groups}
+        index = pandas.Index(rows, name=own.name, tupleize_cols=False)
+        return pandas.DataFrame(list(rows.values()), index)
 
     def _among(self, inside: AnyArray) -> dict[str, float]:
         """Number of rows and events, and scores with their errors, of some of the scored rows."""

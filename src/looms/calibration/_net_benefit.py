@@ -72,8 +72,8 @@ def net_benefit(
 
     Examples
     --------
-    >>> found = net_benefit([1, 1, -1, -1], [0.9, 0.3, 0.4, 0.1], thresholds=[0.2, 0.5])
-    >>> found.value, found.of_all
+    >>> benefit = net_benefit([1, 1, -1, -1], [0.9, 0.3, 0.4, 0.1], thresholds=[0.2, 0.5])
+    >>> benefit.value, benefit.of_all
     (array([0.4375, 0.25  ]), array([0.375, 0.   ]))
     """
     p, positive, weight, draws = checked_rows(labels, probability, sample_weight, groups)
@@ -92,6 +92,6 @@ def net_benefit(
         own = np.where(p >= each, treated, 0.0)
         of_all = float(np.average(treated, weights=weight))
         gain = own - treated if of_all > 0 else own
-        found = (mean_and_error(values, weight, draws) for values in (own, gain))
-        rows.append([*next(found), of_all, *next(found)])
+        benefit, above = (mean_and_error(values, weight, draws) for values in (own, gain))
+        rows.append([*benefit, of_all, *above])
     return NetBenefit(t, *np.array(rows).T)

@@ -96,24 +96,30 @@ def recalibration(
     Examples
     --------
     >>> p = np.repeat([0.2, 0.8], 10)
-    >>> found = recalibration(np.where(np.arange(20) % 10 < np.repeat([3, 7], 10), 1, -1), p)
-    >>> round(found.slope, 3), round(found.slope_error, 2), round(abs(found.intercept), 3)
-    (0.611, 0.36, 0.0)
+    >>> calibrated = recalibration(np.where(np.arange(20) % 10 < np.repeat([3, 7], 10), 1, -1), p)
+    >>> round(calibrated.slope, 3), round(calibrated.slope_error, 2)
+    (0.611, 0.36)
+    >>> abs(calibrated.intercept) < 5e-4
+    True
     """
     p, positive, weight, draws = checked_rows(labels, probability, sample_weight, groups)
     inside = (p > 0) & (p < 1)
     y, z, weight = positive[inside], logit(p[inside]), weight[inside]
     draws = None if draws is None else draws[inside]
     names = "intercept", "intercept_error", "slope", "slope_error", "constant"
-    found = dict.fromkeys(names, np.nan)
+    estimates = dict.fromkeys(names, np.nan)
     if y.any() and not y.all():
         one, share = np.ones((len(z), 1)), weight / weight.sum()
         (c,), moves = _logistic(one, 1.0 * y, share, z)
-        found |= {"intercept": c, "intercept_error": _error(moves[:, 0], weight, draws)}
+        estimates |= {"intercept": c, "intercept_error": _error(moves[:, 0], weight, draws)}
         if z[y].min() < z[~y].max() and z[y].max() > z[~y].min():
             (a, b), moves = _logistic(np.hstack([one, z[:, None]]), 1.0 * y, share)
-            found |= {"slope": b, "slope_error": _error(moves[:, 1], weight, draws), "constant": a}
-    return Recalibration(**{name: float(found[name]) for name in names})
+            estimates |= {
+                "slope": b,
+                "slope_error": _error(moves[:, 1], weight, draws),
+                "constant": a,
+            }
+    return Recalibration(**{name: float(estimates[name]) for name in names})
 
 
 @dataclass(frozen=True, eq=False)

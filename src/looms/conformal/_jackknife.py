@@ -164,8 +164,8 @@ def _bound(ends: Array, share: float, w: Array, v: Array) -> Array:
     total = (w.sum() + v).reshape(-1, *[1] * (ends.ndim - 1))
     reached = np.cumsum(w[order], axis=1) >= (share - _SHARE) * total
     first = np.take_along_axis(order, reached.argmax(axis=1, keepdims=True), axis=1)
-    found = np.take_along_axis(ends, first, axis=1)[:, 0]
-    return np.where(reached.any(axis=1), found, np.inf)
+    bound = np.take_along_axis(ends, first, axis=1)[:, 0]
+    return np.where(reached.any(axis=1), bound, np.inf)
 
 
 def outwards(lower: Array, upper: Array, error: npt.ArrayLike, n: int) -> Array:

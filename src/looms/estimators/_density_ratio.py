@@ -1,4 +1,4 @@
-"""How much denser new rows are than those of a fit, by a classifier of the two."""
+"""Density ratio of new rows to those of a fit, by the odds of a classifier of the two."""
 
 from __future__ import annotations
 

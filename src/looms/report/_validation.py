@@ -114,11 +114,11 @@ class Validation(Mapping[str, Any]):
             f"{self['title']}: {count(self['n_rows'], 'row')}{events}",
             self._table,
         ]
-        found = self["recalibration"]
-        if found and found["slope"] is not None:
+        values = self["recalibration"]
+        if values and values["slope"] is not None:
             lines.append(
-                f"Calibration slope {found['slope']:.2f} ± {found['slope_error']:.2f}, intercept "
-                f"{found['intercept']:.2f} ± {found['intercept_error']:.2f}"
+                f"Calibration slope {values['slope']:.2f} ± {values['slope_error']:.2f}, intercept "
+                f"{values['intercept']:.2f} ± {values['intercept_error']:.2f}"
             )
         return text_of([*lines, *self["remarks"]])
 
