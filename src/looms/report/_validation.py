@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -22,12 +22,12 @@ from looms.report.displays.classes import DecisionCurveDisplay, ReliabilityDispl
 from looms.report.model import Reported, model_of
 from looms.report.overview import TextTable, table_of_scores, text_of
 from looms.report.page import write_validation
-from looms.report.text import clean, plain
+from looms.report.text import PlainValues, clean, plain
 from looms.tables import TablePreprocessor
 from looms.tables._unseen import UnseenValues
 
 
-class Validation(Mapping[str, Any]):
+class Validation(PlainValues):
     """Result of `validation`: a mapping, whose dict JSON can hold; printing shows it.
 
     Parameters
@@ -95,18 +95,9 @@ class Validation(Mapping[str, Any]):
             "recalibration": recalibration,
             "remarks": list(remarks),
         }
-        self._values: dict[str, Any] = plain(facts)
+        super().__init__(plain(facts))
         sets = {"these rows": made.scores, "held out in the fit": held_out}
         self._table = table_of_scores(sets, made.baselines, len(model.classes))
-
-    def __getitem__(self, key: str) -> Any:
-        return self._values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
     def __repr__(self) -> str:
         events = "" if self["n_events"] is None else f", {self['n_events']} of {self['event']}"

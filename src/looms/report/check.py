@@ -34,6 +34,7 @@ from looms.report._near_rows import FEWEST, MOST, TOGETHER, n_together, scores_h
 from looms.report.page import write_check
 from looms.report.text import (
     Caution,
+    PlainValues,
     marked_title,
     note,
     percent,
@@ -76,7 +77,7 @@ _TITLES = {
 _OF = "of a plain kernel model"
 
 
-class TableCheck(Mapping[str, Any]):
+class TableCheck(PlainValues):
     """Result of `looms.check`: a mapping of plain values, which JSON can hold.
 
     Printing it lists the findings.
@@ -99,18 +100,6 @@ class TableCheck(Mapping[str, Any]):
     >>> [one["title"] for one in found["findings"]]
     ['A column gives the target']
     """
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = dict(values)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
     def __repr__(self) -> str:
         target = "" if self["target"] is None else f" of {self['target']!r}"
