@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import re
 import warnings
+from abc import ABC
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
 
 from looms._advice import setting
 from looms._checks import gaps_in, label_array, remark_on_order, value_numbers
@@ -25,8 +34,16 @@ from looms._times import Timeline, exact_times, plain_times
 from looms._typing import AnyArray
 from looms._words import one_line
 
-__all__ = ["GapKFold", "joined_groups"]
+__all__ = ["ForwardSplit", "GapKFold", "joined_groups"]
 
+#: Rows before the first window that a model is tuned on.
+LEAST_BEFORE = 10
+#: If no row of a class is left to train on, by what is held out.
+_REMEDIES = {
+    "group": "finer groups",
+    "fold": "more folds",
+    "window": "fewer windows, so that there are rows of it before the first",
+}
 #: "10", or "5x2" with the number of repetitions first.
 NUMBER_OF_FOLDS = re.compile(r"(?:(\d+)x)?(\d+)")
 
@@ -75,7 +92,7 @@ def fold_numbers(
     array([[ 0,  0, -2, -4,  2,  2],
            [-1, -3,  1,  1, -3, -1]])
     """
-    n = len(y)
+    n, forward = len(y), is_forward(cv)
     groups = group_numbers(None, n, cv) if groups is None else np.asarray(groups)
     if cv is None:
         folds = groups[None]
@@ -89,7 +106,8 @@ def fold_numbers(
                 f"{cv.dtype} of shape {cv.shape}."
             )
     else:
-        folds = _repetitions(_splits(cv, y, groups, classes, random_state), n)
+        splits: Iterable[Any] = _splits(cv, y, groups, classes, random_state)
+        folds = _repetitions(_with_first_rows(splits, groups) if forward else splits, n)
     never = (folds < 0).all(axis=0)
     if never.any():
         raise ValueError(
@@ -98,7 +116,7 @@ def fold_numbers(
             "KFold, or looms.folds.GapKFold for rows in order of time."
         )
     _check_groups_stay_together(folds, groups)
-    check_rest(folds, y, classes, "group" if cv is None else "fold")
+    check_rest(folds, y, classes, "group" if cv is None else "window" if forward else "fold")
     return folds
 
 
@@ -213,6 +231,44 @@ def _warn_of_order(**arguments: Any) -> None:
         warnings.warn(remark, UserWarning, stacklevel=3)
 
 
+def is_forward(cv: Any) -> bool:
+    """True for windows of time that are tested by models of earlier rows alone."""
+    return isinstance(cv, ForwardSplit | TimeSeriesSplit)
+
+
+def windows_among(cv: Any, rows: AnyArray, y: AnyArray, groups: AnyArray, classes: bool) -> Any:
+    """Windows that earlier rows test, of some of the rows, with enough rows before the first.
+
+    As many as can be made, up to those of ``cv``; None, for single rows or groups, of so few rows
+    that none can.
+
+    Parameters
+    ----------
+    cv : of all rows.
+    rows : numbers of those that take part.
+    y, groups, classes : as of `fold_numbers`, of all rows.
+    """
+    found = None
+    for n_splits in range(cv.n_splits, 1, -1):
+        fewer = copy(cv)
+        vars(fewer).update(n_splits=n_splits)
+        if isinstance(cv, ForwardSplit) and cv.time is not None:
+            vars(fewer).update(time=label_array(cv.time)[rows])
+        with suppress(ValueError):
+            folds = fold_numbers(fewer, y[rows], groups[rows], classes=classes)
+            found = fewer
+            if n_left(folds).min() >= LEAST_BEFORE:
+                break
+    return found
+
+
+def n_left(folds: AnyArray) -> AnyArray:
+    """Number of rows that are left to train on without each fold."""
+    together = left_out_with(folds)
+    sizes = [np.bincount(row[row >= 0], minlength=together.max() + 1) for row in together]
+    return folds.shape[1] - np.sum(sizes, axis=0)
+
+
 def splits_groups(cv: Any) -> bool:
     """True for a splitter of scikit-learn that takes groups."""
     routing = getattr(cv, "get_metadata_routing", None)
@@ -253,6 +309,17 @@ def _splits(
     seeds = range(random_state, random_state + int(match[1]))
     shuffled = (splitter(n_folds, shuffle=True, random_state=seed) for seed in seeds)
     return chain.from_iterable(folds.split(X, y, together) for folds in shuffled)
+
+
+def _with_first_rows(splits: Iterable[Any], groups: AnyArray) -> list[Any]:
+    """Windows, and at last the rows that none of them tests: those before the first window.
+
+    These are held out together, from later rows, so that each row is held out once; they do not
+    count.
+    """
+    windows, every = list(splits), np.arange(len(groups))
+    first = np.setdiff1d(every, np.concatenate([test for _, test in windows]))
+    return [*windows, (every[~np.isin(groups, groups[first])], first)]
 
 
 def _repetitions(splits: Any, n: int) -> AnyArray:
@@ -320,7 +387,7 @@ def check_rest(folds: AnyArray, y: AnyArray, classes: bool, unit: str) -> None:
     for k, name in enumerate(names.tolist() if classes else ()):
         held = [np.unique(row[codes == k]) for row in folds]
         if any(len(numbers) == 1 and numbers[0] >= 0 for numbers in held):
-            remedy = "finer groups" if unit == "group" else "more folds"
+            remedy = _REMEDIES[unit]
             raise ValueError(
                 f"All rows of class {name!r} are in one {unit}: holding it out leaves none of them "
                 f"to train on. Give {remedy}, or leave the class out."
@@ -328,48 +395,10 @@ def check_rest(folds: AnyArray, y: AnyArray, classes: bool, unit: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class GapKFold:
-    """Windows of rows in order of time, with gaps on either side.
+class TimeWindows(ABC):
+    """Base class of splitters into windows of consecutive rows in order of time."""
 
-    Each window of consecutive rows is tested by the model of all rows before and after it,
-    except for those in a gap on either side. Neighbors in time resemble each other; with a gap as
-    long as this resemblance lasts, they reveal nothing about the window.
-
-    Parameters
-    ----------
-    n_splits : int, default=10
-        Number of windows, each with about the same number of rows.
-    gap : number or duration, default=0
-        Length of the gap on either side, in units of ``time``, or in rows without ``time``; a
-        timedelta between dates. A row at just this distance is in the gap. Rows with the same time
-        as a row in the window are never trained on.
-    time : array-like of shape (n_samples,) of numbers or dates, default=None
-        Time of each row; by default, the rows are in order of time. Whole numbers, fractions and
-        dates are compared exactly. Of floats, such as 0.1, 0.2, ..., distances that are the gap up
-        to their rounding count as it.
-
-    Notes
-    -----
-    With groups, rows of a group in the window are not trained on either. The first windows are
-    tested by models of later rows, so that tuning uses all rows.
-    ``looms.assess(method="forward")`` trains on earlier rows only.
-
-    References
-    ----------
-    Racine (2000), Consistent cross-validatory model-selection for dependent data, Journal of
-    Econometrics [docs/references.md, R00].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> for train, test in GapKFold(3, gap=1).split(np.zeros((9, 1))):
-    ...     print(train, test)
-    [4 5 6 7 8] [0 1 2]
-    [0 1 7 8] [3 4 5]
-    [0 1 2 3 4] [6 7 8]
-    """
-
-    n_splits: int = 10
+    n_splits: int
     gap: Any = 0
     time: Any = None
 
@@ -402,14 +431,15 @@ class GapKFold:
         ------
         ValueError
             If there are fewer rows than windows, there is not one time for each row, times are
-            missing or neither numbers nor dates, or the gap is negative or in the wrong unit.
+            missing or neither numbers nor dates, or the gap is negative or in the wrong unit; or
+            if no rows are left to train on.
         """
         _warn_of_order(X=X, y=y, groups=groups, time=self.time)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
-        if not (isinstance(self.n_splits, Integral) and 2 <= self.n_splits <= n):
+        if not (isinstance(self.n_splits, Integral) and 2 <= self.n_splits <= n - self._n_first):
             raise ValueError(
-                f"n_splits, the number of windows, must be from 2 to the number of rows, {n}, got "
-                f"{self.n_splits!r}."
+                f"n_splits, the number of windows, must be from 2 to {n - self._n_first} for {n} "
+                f"rows, got {self.n_splits!r}."
             )
         given = np.arange(n) if self.time is None else label_array(self.time)
         if given.shape == (n,) and (missing := gaps_in(given)).any():
@@ -426,16 +456,128 @@ class GapKFold:
         numbers = None if groups is None else label_numbers(groups, n, "groups")
         order = np.argsort(time, kind="stable")
         timeline = Timeline.of(time[order], self.gap)
-        for places in np.array_split(np.arange(n), self.n_splits):
+        windows = np.array_split(np.arange(n), self.n_splits + self._n_first)
+        for places in windows[self._n_first :]:
             window, out = order[places], np.zeros(n, dtype=bool)
-            out[order[timeline.around(places[0], places[-1])]] = True
+            out[order[self._left_out(timeline.around(places[0], places[-1]))]] = True
             if numbers is not None:
                 out |= np.isin(numbers, numbers[window])
             if out.all():
                 first, last = (str(time[row]) for row in window[[0, -1]])
                 raise ValueError(
-                    f"The window from {first} to {last}, its groups and a gap of {self.gap} on "
-                    "either side leave no rows to train on: give a smaller gap, smaller groups, or "
-                    "more windows."
+                    f"The window from {first} to {last}, its groups and a gap of {self.gap} "
+                    f"{self._where} leave no rows to train on: give a smaller gap, smaller groups, "
+                    f"or {self._remedy}."
                 )
             yield np.flatnonzero(~out), np.sort(window)
+
+    #: Number of windows that are not tested.
+    _n_first: ClassVar[int] = 0
+    #: Place of the gap, and advice, in messages.
+    _where: ClassVar[str] = "on either side"
+    _remedy: ClassVar[str] = "more windows"
+
+    @staticmethod
+    def _left_out(around: slice) -> slice:
+        """Places in time that are left out with those of a window and the gap around it."""
+        return around
+
+
+@dataclass(frozen=True, eq=False)
+class GapKFold(TimeWindows):
+    """Windows of rows in order of time, with gaps on either side.
+
+    Each window of consecutive rows is tested by the model of all rows before and after it,
+    except for those in a gap on either side. Neighbors in time resemble each other; with a gap as
+    long as this resemblance lasts, they reveal nothing about the window.
+
+    Parameters
+    ----------
+    n_splits : int, default=10
+        Number of windows, each with about the same number of rows.
+    gap : number or duration, default=0
+        Length of the gap on either side, in units of ``time``, or in rows without ``time``; a
+        timedelta between dates. A row at just this distance is in the gap. Rows with the same time
+        as a row in the window are never trained on.
+    time : array-like of shape (n_samples,) of numbers or dates, default=None
+        Time of each row; by default, the rows are in order of time. Whole numbers, fractions and
+        dates are compared exactly. Of floats, such as 0.1, 0.2, ..., distances that are the gap up
+        to their rounding count as it.
+
+    See Also
+    --------
+    ForwardSplit : Windows that are tested by models of earlier rows alone.
+
+    Notes
+    -----
+    With groups, rows of a group in the window are not trained on either. The first windows are
+    tested by models of later rows, so that tuning uses all rows.
+
+    References
+    ----------
+    Racine (2000), Consistent cross-validatory model-selection for dependent data, Journal of
+    Econometrics [docs/references.md, R00].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for train, test in GapKFold(3, gap=1).split(np.zeros((9, 1))):
+    ...     print(train, test)
+    [4 5 6 7 8] [0 1 2]
+    [0 1 7 8] [3 4 5]
+    [0 1 2 3 4] [6 7 8]
+    """
+
+    n_splits: int = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardSplit(TimeWindows):
+    """Windows of rows in order of time, each tested by the model of earlier rows.
+
+    The rows are divided into ``n_splits + 1`` windows. Those in the first one are only trained on;
+    each other window is tested by the model of all rows before it, less a gap. So later rows
+    never tell of earlier ones, as when a model predicts rows that are still to come. Scores are
+    means over all windows but the first.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of windows that are tested, each with about the same number of rows.
+    gap : number or duration, default=0
+        Length of the gap before a window, as of `GapKFold`: the time between the last row known and
+        the first one predicted.
+    time : array-like of shape (n_samples,) of numbers or dates, default=None
+        Time of each row, as of `GapKFold`.
+
+    See Also
+    --------
+    GapKFold : Windows that are tested by models of rows before and after.
+    sklearn.model_selection.TimeSeriesSplit : The same for rows in order, with a gap of rows; models
+        take it as ``cv``, too.
+
+    Notes
+    -----
+    With groups, rows of a group in the window are not trained on. For a kernel all windows come
+    from one factorization, as any folds do; an estimator is fitted for each. The models with which
+    windows are tested have fewer rows than that of all rows, as few as a sixth by default: scores
+    are a little too bad, and regularization a little too strong. A model holds out the rows of the
+    first window, too, by the rows after them, with weight zero in criteria and scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for train, test in ForwardSplit(2, gap=1).split(np.zeros((9, 1))):
+    ...     print(train, test)
+    [0 1] [3 4 5]
+    [0 1 2 3 4] [6 7 8]
+    """
+
+    n_splits: int = 5
+    _n_first: ClassVar[int] = 1
+    _where: ClassVar[str] = "before it"
+    _remedy: ClassVar[str] = "fewer windows"
+
+    @staticmethod
+    def _left_out(around: slice) -> slice:
+        return slice(around.start, None)

@@ -65,14 +65,15 @@ class ScoresOf:
     outcome : of the targets, as of `looms.fitted`.
     outputs : (n_repetitions, m) or (n_repetitions, m, t), as of its ``scores``.
     together : (m,) integers, equal for rows that count as one draw.
-    units : of the m rows, which were held out.
+    fold : (m,) number of the fold that each row was held out with, once; None of single rows,
+        groups and several passes.
     draws : ratio and variance of `looms._scores.over_training_draws`.
     """
 
     outcome: Any
     outputs: Array
     together: AnyArray
-    units: Units
+    fold: AnyArray | None
     draws: tuple[float, float]
 
 
@@ -89,9 +90,10 @@ class Scores(Mapping[str, float]):
     with_errors : value and standard error by name.
     kind : how the predictions were held out, in words.
     optimistic : True if the model was tuned on the rows that are scored.
-    predictions : held-out predictions of all rows, before the threshold. A row of weight zero,
-        which the model was not trained on, has its ordinary output.
-    rows : (m,) the rows of positive weight, which are scored.
+    predictions : held-out predictions of all rows, before the threshold, with weights in scores.
+        A row of weight zero as given, which the model was not trained on, has its ordinary output.
+    rows : (m,) the rows that are scored: those of positive weight, but for rows before the first
+        of windows that earlier rows test.
     n_passes : number of times that each row was held out; scores are means over the passes.
     decisions : ``decisions.probabilities``, (m, n_classes), and ``decisions.predicted``, (m,) the
         index of the class, of these rows, from models trained without each; None for regression.
@@ -251,7 +253,7 @@ class Scores(Mapping[str, float]):
     def _among(self, inside: AnyArray) -> dict[str, float]:
         """Number of rows and events, and scores with their errors, of some of the scored rows."""
         assert self._made_of is not None
-        outcome, units = self._made_of.outcome, self._made_of.units
+        outcome, fold = self._made_of.outcome, self._made_of.fold
         y, f, weight = (each[self.rows[inside]] for each in self.predictions)
         together = np.unique(self._made_of.together[inside], return_inverse=True)[1]
         counts, made, one_class = {"n_rows": len(inside)}, None, False
@@ -262,8 +264,8 @@ class Scores(Mapping[str, float]):
             if len(outcome.classes) == 2:
                 counts["n_events"] = int(np.sum(codes != outcome.positive_first))
             folds, values = [np.arange(len(y))], targets_as_columns(f)
-            if units.in_folds and self.n_passes == 1:
-                folds = [np.flatnonzero(units.own[inside] == k) for k in range(units.n_units)]
+            if fold is not None:
+                folds = [np.flatnonzero(fold[inside] == k) for k in np.unique(fold)]
             elif decisions.probabilities is not None:
                 values = decisions.probabilities[:, -Y.shape[1] :]
             tie = None if self._nested is None else self._nested.tie
@@ -302,6 +304,8 @@ def kind_of_units(units: Units, *, nested: bool = False, optimistic: bool = Fals
         passes = len(units.passes)
         text = f"{f'{passes} × ' * (passes > 1)}{units.n_units // passes}-fold"
         text += " by windows of time" * units.windows
+        if units.forward:
+            text = f"{units.n_units - 1} windows of time by the rows before each"
         text += ", groups kept together" * (units.together == "groups")
     return f"{'nested ' * nested}{text}{' of the rows it was tuned on: optimistic' * optimistic}"
 

@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from looms._checks import take_rows
 from looms._typing import AnyArray, Array
-from looms.folds import GapKFold, check_rest, fold_numbers, is_number_of_folds, left_out_with
+from looms.folds import (
+    GapKFold,
+    check_rest,
+    fold_numbers,
+    is_forward,
+    is_number_of_folds,
+    left_out_with,
+)
 
 __all__ = ["Units"]
 
@@ -56,7 +63,9 @@ class Units:
     tested : (n_repetitions, n) true for rows that the model without their unit is tested on;
         false for rows that stay, and for those in a gap.
     clusters : (n,) integers from 0, equal for rows that count as one draw.
-    windows : true for windows of time, of `looms.folds.GapKFold`.
+    windows : true for windows of time, of `looms.folds.GapKFold` or `looms.folds.ForwardSplit`.
+    first : (n,) true for rows before the first of windows that earlier rows test, which are held
+        out but count for nothing; None if all rows count.
 
     Examples
     --------
@@ -69,6 +78,7 @@ class Units:
     tested: AnyArray
     clusters: AnyArray
     windows: bool = False
+    first: AnyArray | None = None
 
     @classmethod
     def rows(cls, n: int) -> Self:
@@ -156,9 +166,13 @@ class Units:
         if is_number_of_folds(cv):
             options: dict[str, Any] = {"classes": classes, "random_state": random_state}
             return cls.of_numbers(fold_numbers(cv, y[some], own, **options), own)
-        numbers = fold_numbers(cv, y, groups, classes=classes)[:, some]
+        numbers, first = fold_numbers(cv, y, groups, classes=classes), None
+        if is_forward(cv):
+            first = (numbers == numbers.max()).any(axis=0)[some]
+        numbers = numbers[:, some]
         check_rest(numbers, y[some], classes, "fold")
-        return replace(cls.of_numbers(numbers, own), windows=isinstance(cv, GapKFold))
+        windows = isinstance(cv, GapKFold) or is_forward(cv)
+        return replace(cls.of_numbers(numbers, own), windows=windows, first=first)
 
     def __getstate__(self) -> dict[str, Any]:
         """State without what can be made again from it."""
@@ -178,6 +192,16 @@ class Units:
     def n_units(self) -> int:
         """Number of units in all repetitions."""
         return int(self.number.max()) + 1
+
+    @property
+    def forward(self) -> bool:
+        """True for windows of time that models of earlier rows test."""
+        return self.first is not None
+
+    @property
+    def counts(self) -> AnyArray:
+        """(n,) true for rows that count in criteria and scores."""
+        return np.ones(self.shape[1], dtype=bool) if self.first is None else ~self.first
 
     @property
     def alone(self) -> bool:
@@ -298,7 +322,8 @@ class Units:
         codes = self.codes[:, rows]
         leaves = (codes >= 0).any(axis=1)
         some = Units.of_numbers(codes[leaves] if leaves.any() else codes, self.clusters[rows])
-        return replace(some, windows=self.windows)
+        first = None if self.first is None else self.first[rows]
+        return replace(some, windows=self.windows, first=first)
 
     def spread(self, rows: AnyArray, clusters: AnyArray) -> Units:
         """The same units among more rows, (n,) in ``clusters``, of which these are ``rows``; the
@@ -306,14 +331,19 @@ class Units:
         number = np.full((len(self.number), len(clusters)), -1)
         tested = np.zeros(number.shape, dtype=bool)
         number[:, rows], tested[:, rows] = self.number, self.tested
-        return Units(number, tested, np.unique(clusters, return_inverse=True)[1], self.windows)
+        first = None
+        if self.first is not None:
+            first = np.zeros(len(clusters), dtype=bool)
+            first[rows] = self.first
+        clusters = np.unique(clusters, return_inverse=True)[1]
+        return Units(number, tested, clusters, self.windows, first)
 
     def only(self, ids: AnyArray) -> Units:
         """Some of the units, numbered in their order; rows of the others stay."""
         place = np.full(self.n_units + 1, -1)
         place[ids] = np.arange(len(ids))
         number = place[self.number]
-        return Units(number, self.tested & (number >= 0), self.clusters, self.windows)
+        return replace(self, number=number, tested=self.tested & (number >= 0))
 
     def only_tested(self, values: Array) -> Array:
         """``values``, (n_repetitions, n, ...), with NaN for rows that are not tested."""

@@ -83,7 +83,7 @@ def chosen_anew(estimator: Any) -> Nested:
         kept.append(model if of_tables else tuple(members))
     return Nested.of_folds(
         outer,
-        HeldOut(y, predicted, rows.own(rows.weight)),
+        HeldOut(y, predicted, rows.own(rows.score_weight)),
         outcome,
         [model.rule for model in models] if outcome.decides else None,
         kept,
@@ -113,7 +113,7 @@ def _chosen_from_grid(recipe: Any, fitted: Fitted, rows: Rows) -> Nested:
         problem = problem_of(one, rows, X, units, recipe.fit_intercept)
         assert isinstance(problem.candidate, LeastSquares)  # which alone has grids
         choice.scan(problem.candidate.objective(problem))
-    return choice.nested(rows.own(rows.weight), rows.loss)
+    return choice.nested(rows.own(rows.score_weight), rows.loss)
 
 
 def evaluation_folds(cv: Any, fitted: Fitted, rows: Rows) -> tuple[Units, Rows]:

@@ -25,7 +25,7 @@ from looms.estimators._warnings import kept_warnings
 from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Outcome
 from looms.fitted._rows import Rows, few_choice_folds, rows_at
-from looms.folds import is_number_of_folds
+from looms.folds import is_forward, is_number_of_folds, windows_among
 from looms.lssvm.fit import Fit, Member
 from looms.selection._nested import Nested
 from looms.units import Units
@@ -70,10 +70,10 @@ def tuned_without(
     outer : units of the rows that take part.
     rows : of the fit.
     cv, units : of the fit; units that ``cv`` makes for these rows are kept inside of each outer
-        one, a number of folds is made anew.
+        one, a number of folds and windows that earlier rows test are made anew.
     n_jobs : number of models tuned at once.
     """
-    n_folds, made_for_rows = outer.n_units, not is_number_of_folds(cv)
+    n_folds = outer.n_units
     n_models = n_folds * len(models)
     stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(n_folds))]
 
@@ -82,7 +82,7 @@ def tuned_without(
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_model_without)(
             config,
-            clone(model).set_params(cv=units.among(rest).codes) if made_for_rows else model,
+            clone(model).set_params(cv=_cv_without(cv, units, rows, rest)),
             rows.train[rest],
             (rows.X, y, _weight_without(model, rows, rows.train[rest]), groups),
         )
@@ -95,6 +95,15 @@ def tuned_without(
         say(estimator, f"fold {len(tuned)} of {n_models}")
         tell(estimator, "on_outer_fold", len(tuned), n_models)
     return [tuned[k : k + n_folds] for k in range(0, n_models, n_folds)]
+
+
+def _cv_without(cv: Any, units: Units, rows: Rows, places: AnyArray) -> Any:
+    """``cv`` of a fit to some of the rows, whose places among those that take part are given."""
+    if is_number_of_folds(cv):
+        return cv
+    if is_forward(cv):
+        return windows_among(cv, rows.train[places], rows.y, rows.groups, rows.outcome.stratified)
+    return units.among(places).codes
 
 
 def nearly_noiseless(in_folds: Nested | None, outcome: Outcome) -> bool:

@@ -58,6 +58,7 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> Fitted:
     rows = _checked(model, rows)
     X = training_rows(rows.X, rows.train, any(kernel.pairwise for kernel in model._kernels()))
     candidates, units = model._candidates_for(X), rows.units(model.cv)
+    rows = rows.counting_in(units)
     kernels = [one for one in candidates if has_kernel(one)]
     for one in kernels:
         candidate_of(one).check(rows.outcome.labeled)
@@ -254,7 +255,7 @@ def _combined_in_folds(
     if rows.outcome.decides:
         pairs = zip(stack, stays, strict=True)
         rules = [rows.loss(one.others, stay).rule(one.tie) for one, stay in pairs]
-    held_out = HeldOut(rows.own(rows.targets), stacked, rows.own(rows.weight))
+    held_out = HeldOut(rows.own(rows.targets), stacked, rows.own(rows.score_weight))
     nested = Nested.of_folds(
         *(outer, held_out, rows.outcome, rules),
         *([one.members for one in stack], max(one.tie for one in stack)),
@@ -292,7 +293,8 @@ def _compared(
     losses[evaluated] = of_some
     if model._stacks:
         own = rows.train[some]
-        weight, y = rows.factors(some) * rows.fit_weight[own], rows.targets[own]
+        factor, y = rows.factors(some) * rows.counting(own), rows.targets[own]
+        weight = factor * rows.fit_weight[own]
         weights[evaluated] = rows.outcome.stacking_weights(y, outputs, weight)
     else:
         tried = [choice.candidates[k] for k in evaluated]
@@ -308,7 +310,7 @@ def _loss_in_folds(of_fit: Array, in_folds: Array, rows: Rows) -> HeldOutLoss:
     such outputs is steep, and the model of all rows would be too sure. If its probabilities have
     a larger log loss than class shares, it is one of the held-out outputs of the fit.
     """
-    loss, outcome, weight = rows.loss(in_folds), rows.outcome, rows.own(rows.weight)
+    loss, outcome, weight = rows.loss(in_folds), rows.outcome, rows.own(rows.score_weight)
     if loss.calibrator is None:
         return loss
     y = rows.own(rows.targets)

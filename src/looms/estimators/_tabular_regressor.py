@@ -268,8 +268,8 @@ def _compared(names: list[str], model: Any, rows: Rows) -> tuple[str, dict[str, 
         fitted = clone(model).fit(rows.X, _transformed(name, rows), **more).fitted_
         of_name = replace(fitted.rows, outcome=Numbers(name))
         predicted[name] = fitted.replace_parts(rows=of_name).repetitions()
-    together = fitted.units_of_fit.scored_together
-    return best_transform(rows.own(rows.targets), predicted, rows.own(rows.weight), together)
+    together, weight = fitted.units_of_fit.scored_together, rows.own(fitted.rows.score_weight)
+    return best_transform(rows.own(rows.targets), predicted, weight, together)
 
 
 def _warn_of_constant(y: Array) -> None:

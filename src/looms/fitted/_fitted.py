@@ -214,7 +214,8 @@ class Fitted:
         tie = max(fit.tie for _, fit in summed)
         if rule is None:
             tied = rows.outcome.tied(held_out, tie)
-            loss = rows.outcome.loss(HeldOut(rows.targets, tied, rows.weight), fit_weight)
+            weight, counting = rows.score_weight, rows.counting(np.arange(n))
+            loss = rows.outcome.loss(HeldOut(rows.targets, tied, weight), fit_weight * counting)
             rule, others["loss"] = loss.rule(tie), loss.value
         return cls(
             rows,
@@ -365,8 +366,8 @@ class Fitted:
 
     @cached_property
     def held_out(self) -> HeldOut:
-        """Coded targets, held-out outputs, and weights as given."""
-        return HeldOut(self.rows.targets, self.held_out_outputs, self.rows.weight)
+        """Coded targets, held-out outputs, and weights in scores."""
+        return HeldOut(self.rows.targets, self.held_out_outputs, self.rows.score_weight)
 
     # Outputs --------------------------------------------------------------------------
 
@@ -408,7 +409,7 @@ class Fitted:
         if self.outcome.plain and self.rows.numbers is None:
             return held_out
         predicted = self.outcome.predicted_of_fit(self.held_out, held_out.outputs)
-        return HeldOut(self.rows.y, predicted, self.rows.weight)
+        return HeldOut(self.rows.y, predicted, held_out.sample_weight)
 
     def repetitions(self) -> Array:
         """Held-out predictions in each repetition of the units, (n_repetitions, n) or (..., n, t).

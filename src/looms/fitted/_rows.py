@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -17,7 +17,14 @@ from looms._typing import AnyArray, Array
 from looms._words import count
 from looms.blocks import RowBlocks
 from looms.fitted._outcome import Outcome
-from looms.folds import fold_numbers, is_grouped, is_number_of_folds, number_of_folds
+from looms.folds import (
+    LEAST_BEFORE,
+    fold_numbers,
+    is_grouped,
+    is_number_of_folds,
+    n_left,
+    number_of_folds,
+)
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.selection._candidates import HeldOutLoss
@@ -49,6 +56,7 @@ class Rows:
     weighs : whether losses take the factors of classes that some rows lack.
     grouped : whether groups were given, though each may be one row.
     seed : of folds, subsamples and landmarks.
+    counts : (n,) true for rows that count in criteria and scores, as of `Units`; None if all do.
     """
 
     X: Any
@@ -62,6 +70,7 @@ class Rows:
     weighs: bool = True
     grouped: bool = False
     seed: int = 0
+    counts: AnyArray | None = None
 
     @classmethod
     def of(
@@ -97,9 +106,27 @@ class Rows:
         """Numbers of the rows that take part."""
         return np.flatnonzero(self.weight)
 
+    @property
+    def score_weight(self) -> Array:
+        """(n,) weights in scores: as given, and zero for rows that do not count."""
+        return self.weight if self.counts is None else self.weight * self.counts
+
+    @cached_property
+    def scored(self) -> AnyArray:
+        """Numbers of the rows that count in scores."""
+        return np.flatnonzero(self.score_weight)
+
     def own(self, values: AnyArray) -> AnyArray:
         """Values of the rows that take part."""
         return values[self.train]
+
+    def counting_in(self, units: Units) -> Rows:
+        """The same rows, of which those count that do so in ``units``."""
+        if not units.forward:
+            return self
+        counts = np.ones(len(self.weight), dtype=bool)
+        counts[self.train] = units.counts
+        return replace(self, counts=counts, selection_weight=self.selection_weight * counts)
 
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""
@@ -121,6 +148,11 @@ class Rows:
                 f"cv has {units.once.n_units} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are "
                 "needed."
             )
+        if units.forward and (least := int(n_left(units.codes).min())) < LEAST_BEFORE:
+            raise ValueError(
+                f"There are {count(least, 'row')} to train on before some window, and a model is "
+                f"tuned on {LEAST_BEFORE} or more: give fewer windows."
+            )
         return units.once
 
     def choice_units(self, cv: Any, units: Units) -> Units:
@@ -129,7 +161,7 @@ class Rows:
         try:
             return self.outer_units(cv, units, most)
         except ValueError:  # three folds leave fewer rows than five; two of cv are too few
-            if most == CHOICE_FOLDS:
+            if most == CHOICE_FOLDS or units.forward:
                 raise
             return self.outer_units(cv if is_number_of_folds(cv) else None, units, CHOICE_FOLDS)
 
@@ -142,9 +174,16 @@ class Rows:
 
     def loss(self, outputs: Array, some: AnyArray | None = None) -> HeldOutLoss:
         """Loss of held-out outputs of the rows that take part, or of some of them."""
-        rows, factor = self.train if some is None else self.train[some], self.factors(some)
+        rows = self.train if some is None else self.train[some]
+        factor = self.factors(some) * self.counting(rows)
         held_out = HeldOut(self.targets[rows], outputs, factor * self.weight[rows])
         return self.outcome.loss(held_out, factor * self.fit_weight[rows])
+
+    def counting(self, rows: AnyArray) -> Any:
+        """Zero for those of some rows that do not count, else one; if none counts, one for all."""
+        if self.counts is None or not self.counts[rows].any():
+            return 1.0
+        return 1.0 * self.counts[rows]
 
 
 def outer_folds(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from looms._scores import ValuesAndErrors, over_training_draws
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
@@ -75,18 +77,20 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     """Scores of choices made without each row, or of the held-out predictions of the fit."""
     rows, outcome = model.rows, model.outcome
     y, outputs, weight = model.held_out_predicted
-    own, outputs = rows.own(weight), outputs.copy()
+    outputs, scored = outputs.copy(), rows.scored
+    own, places = weight[scored], np.searchsorted(rows.train, scored)
     made: Made | None = None
     if nested is not None:
         made, outputs[rows.train] = nested.made, nested.held_out.outputs
     elif outcome.decides:
-        made = decided(model, own)
-    decisions = None if made is None else made[0]
-    if decisions is not None:
-        outputs[rows.train] = decisions.outputs
+        made = decided(model, rows.own(weight))
+    decisions = None
+    if made is not None:
+        outputs[rows.train], decisions = made[0].outputs, made[0].among(places)
+        made = decisions, made[1] and (made[1][0], made[1][1][places])
     again = nested is None and not outcome.decides
-    repeated = model.repetitions() if again else rows.own(outputs)[None]
-    together = model.units_of_fit.scored_together
+    repeated = model.repetitions()[:, places] if again else outputs[scored][None]
+    together = np.unique(model.units_of_fit.scored_together[places], return_inverse=True)[1]
     optimistic = nested is None and model.tuned
     if nested is None:
         units = model.units_of_fit if model.scored_in is None else model.scored_in[0]
@@ -95,17 +99,18 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         units = nested.units
         kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
     draws = training_draws(model)
+    once = units.in_folds and len(units.passes) == 1
     return Scores(
-        over_training_draws(outcome.scores(rows.own(y), repeated, own, together, made), *draws),
+        over_training_draws(outcome.scores(y[scored], repeated, own, together, made), *draws),
         kind,
         optimistic,
         HeldOut(y, outputs, weight),
-        rows.train,
+        scored,
         decisions,
-        outcome.baselines(rows.own(y), own),
+        outcome.baselines(y[scored], own),
         nested,
         len(units.passes),
-        _made_of=ScoresOf(outcome, repeated, together, units, draws),
+        _made_of=ScoresOf(outcome, repeated, together, units.own[places] if once else None, draws),
     )
 
 

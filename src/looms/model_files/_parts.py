@@ -29,7 +29,7 @@ from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._search import Search
 from looms.estimators._trees import BoostedTrees
 from looms.fitted._ordered import CumulativeSigmoid
-from looms.folds import GapKFold
+from looms.folds import TimeWindows
 from looms.kernels import Kernel
 from looms.nonconformity import NonconformityClassifier
 from looms.scores import WithoutUnits
@@ -40,7 +40,7 @@ from looms.threshold import ThresholdRule
 #: What inherits from them may be saved. The last are parts that no class declares by their names.
 _ROOTS = (
     *(Model, PrevalenceClassifier, NonconformityClassifier, BoostedTrees, TablePreprocessor),
-    *(Search, Kernel, Criterion, ThresholdRule, GapKFold),
+    *(Search, Kernel, Criterion, ThresholdRule, TimeWindows),
     *(Beta, CumulativeSigmoid, Isotonic, Sigmoid, Softmax, HyperPrior),
 )
 #: Rooms of such classes, which use no files: others may inherit from them, wherever imported.

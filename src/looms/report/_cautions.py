@@ -167,7 +167,7 @@ def remarks_on_fit(model: Reported) -> Iterator[Caution]:
             yield from near_rows(model.fitted, lambda: model.scores_on_scale, context)
         yield from order_of_rows(model.fitted, lambda: model.scores_on_scale, context)
     yield from _sizes(model)
-    if model.fitted.units.windows:
+    if model.fitted.units.windows and not model.fitted.units.forward:
         forward = setting("assess forward", text="looms.assess(..., method='forward')")
         yield note(
             "Windows of time",
@@ -263,7 +263,7 @@ def _quoted(key: str, scores: Scores, context: str) -> str:
 
 def _few_groups(model: Reported) -> str:
     """A sentence on standard errors from few groups; empty if there are more, or none."""
-    n = len(np.unique(model.fitted.rows.own(model.fitted.units.scored_together)))
+    n = len(np.unique(model.scored(model.fitted.units.scored_together)))
     if n >= min(_FEW_GROUPS, model.n):
         return ""
     what = "windows of time" if model.fitted.units.windows else model.fitted.units.together

@@ -143,6 +143,10 @@ class Reported:
         assert self.scores.decisions is not None
         return self.scores.decisions
 
+    def scored(self, values: AnyArray) -> AnyArray:
+        """Values of the rows that are scored."""
+        return values[self.scores.rows]
+
     @property
     def variances(self) -> Array:
         """(n_features,) variances over the samples, or the landmarks if samples are not kept."""

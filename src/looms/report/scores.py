@@ -32,8 +32,8 @@ _GOOD = 0.5
 
 def recall_by_class(model: Reported) -> tuple[AnyArray, Array]:
     """Number of samples of positive weight in each class, and the share that is found."""
-    of_fit, k = model.fitted.rows, len(model.classes)
-    labels, weight = of_fit.own(model.codes), of_fit.own(of_fit.weight)
+    k, weight = len(model.classes), model.scored(model.fitted.rows.weight)
+    labels = model.scored(model.codes)
     right = np.bincount(labels, weights=weight * (1.0 - model.decisions.wrong), minlength=k)
     mass = np.bincount(labels, weights=weight, minlength=k)
     with np.errstate(invalid="ignore"):
@@ -47,10 +47,10 @@ def seldom_predicted(model: Reported) -> tuple[int, int, int] | None:
     error if errors fell evenly on both sides: √(missed + false), from sums over samples that are
     held out together.
     """
-    own, k = model.fitted.rows.own, len(model.classes)
-    labels, predicted = own(model.codes), model.decisions.predicted
+    k, predicted = len(model.classes), model.decisions.predicted
+    labels = model.scored(model.codes)
     n, n_predicted = (np.bincount(codes, minlength=k) for codes in (labels, predicted))
-    together = own(model.fitted.units.scored_together)
+    together = model.scored(model.fitted.units.scored_together)
     missing = (labels == np.arange(k)[:, None]) - 1.0 * (predicted == np.arange(k)[:, None])
     error = np.array([standard_error(each, together) for each in missing])
     seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * error)
@@ -77,7 +77,7 @@ def gain_over_mean(model: Reported) -> tuple[float, float]:
     """
     own, units, held_out = model.fitted.rows.own, model.fitted.units, model.scores.predictions
     y, residuals = (own(targets_as_columns(v)) for v in (held_out.y, held_out.residuals))
-    weight, groups = own(held_out.sample_weight), own(units.scored_together)
+    weight, groups = own(model.fitted.rows.weight), own(units.scored_together)
     share = (weight / weight.sum())[:, None]
     of_others = []
     for part in units.codes[:, model.fitted.rows.train]:
@@ -89,6 +89,8 @@ def gain_over_mean(model: Reported) -> tuple[float, float]:
     varies = variances(y, weight) > 0
     if not varies.any():
         return 0.0, 0.0
+    weight = own(held_out.sample_weight)  # of rows that count
+    share = (weight / weight.sum())[:, None]
     of_mean = np.nanmean((y - of_others) ** 2, axis=0)[:, varies]
     of_model, total = residuals[:, varies] ** 2, (share * of_mean).sum(axis=0)
     left = (share * of_model).sum(axis=0) / total
@@ -100,12 +102,12 @@ def gain_over_mean(model: Reported) -> tuple[float, float]:
 def gain_over_shares(model: Reported) -> tuple[float, float]:
     """How much smaller the log loss is than that of the shares of the classes, and its standard
     error, from the differences in each row."""
-    rows, losses = model.fitted.rows, model.decisions.losses
+    losses = model.decisions.losses
     assert losses is not None  # with probabilities
-    labels, weight = rows.own(model.codes), rows.own(rows.weight)
+    labels, weight = map(model.scored, (model.codes, model.fitted.rows.weight))
     shares = np.bincount(labels, weights=weight) / weight.sum()
     gains = -np.log(shares[labels]) - losses
-    return mean_and_error(gains, weight, rows.own(model.fitted.units.scored_together))
+    return mean_and_error(gains, weight, model.scored(model.fitted.units.scored_together))
 
 
 def _score(key: str, value: float, error: float, baseline: float) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def _score(key: str, value: float, error: float, baseline: float) -> dict[str, A
 def brier(model: Reported, probabilities: Array) -> dict[str, Any]:
     """Brier score of held-out probabilities, as one of the scores."""
     rows, value = model.fitted.rows, brier_score(model.scores.predictions, probabilities)
-    baseline = model.outcome.baselines(rows.own(rows.targets), rows.own(rows.weight))["brier"]
+    baseline = model.outcome.baselines(*map(model.scored, (rows.targets, rows.weight)))["brier"]
     return _score("brier", value, float("nan"), baseline)
 
 
@@ -132,11 +134,11 @@ def held_out(model: Reported) -> dict[str, Any]:
     scores = [_score(key, *pair, baselines[key]) for key, pair in scores_in_order(model).items()]
     confusion = None
     if model.outcome.decides and len(model.classes) <= MOST_CONFUSED:
-        rows, order = model.fitted.rows, model.outcome.in_order.tolist()
-        weight = rows.own(rows.weight)
+        order = model.outcome.in_order.tolist()
+        weight = model.scored(model.fitted.rows.weight)
         weighted = bool(np.ptp(weight) > 0)
         counts = confusion_matrix(
-            rows.own(model.codes),
+            model.scored(model.codes),
             model.decisions.predicted,
             labels=order,
             sample_weight=weight if weighted else None,

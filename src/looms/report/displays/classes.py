@@ -66,8 +66,8 @@ class ClassCurves(ModelDisplay):
         model, shown = _classifier_of(cls, estimator)
         if not model.outcome.labeled:
             raise TypeError(f"{cls.__name__} is for classes without order; use ReliabilityDisplay.")
-        _, f, weight = map(model.fitted.rows.own, model.scores.predictions)
-        codes = model.fitted.rows.own(model.codes)
+        _, f, weight = map(model.scored, model.scores.predictions)
+        codes = model.scored(model.codes)
         columns = np.column_stack([-f, f]) if f.ndim == 1 else f
         predictions = {model.classes[k]: (codes == k, columns[:, k], weight) for k in shown}
         if f.ndim == 2 or model.nested:
@@ -229,7 +229,7 @@ def _classifier_of(display: type, estimator: Any) -> tuple[Reported, list[int]]:
         raise TypeError(f"{display.__name__} is for classifiers; use ResidualsDisplay.")
     if len(model.classes) == 2:
         return model, [0 if model.outcome.positive_first else 1]
-    sizes = np.bincount(model.fitted.rows.own(model.codes), minlength=len(model.classes))
+    sizes = np.bincount(model.scored(model.codes), minlength=len(model.classes))
     return model, np.sort(np.argsort(-sizes, kind="stable")[:MOST_CURVES]).tolist()
 
 
@@ -464,9 +464,9 @@ class DecisionCurveDisplay(ProbabilityDisplay):
 
 def _of_rows(model: Reported, shown: list[int], p: Array) -> tuple[Columns, Array, AnyArray]:
     """Where each class shown is and its probability, weights, and groups that are one draw, of the
-    rows of positive weight."""
+    rows that are scored."""
     rows, together = model.fitted.rows, model.fitted.units.scored_together
-    codes, p, weight, groups = map(rows.own, (model.codes, p, rows.weight, together))
+    codes, p, weight, groups = map(model.scored, (model.codes, p, rows.weight, together))
     return {model.classes[k]: (codes == k, p[:, k]) for k in shown}, weight, groups
 
 

@@ -191,7 +191,7 @@ class ResidualsDisplay(ModelDisplay):
         model = model_of(estimator)
         if model.outcome.decides:
             raise TypeError(f"{cls.__name__} is for regressors.")
-        y, outputs, weight = map(model.fitted.rows.own, model.scores.predictions)
+        y, outputs, weight = map(model.scored, model.scores.predictions)
         if y.ndim == 2:
             if not 0 <= target < y.shape[1]:
                 raise ValueError(
