@@ -47,7 +47,7 @@ from looms.criteria import Criterion
 from looms.datasets._table import Table
 from looms.estimators._trees import BoostedTreesRegressor
 from looms.fitted._outcome import Numbers
-from looms.folds import GapKFold
+from looms.folds import ForwardSplit, GapKFold
 from looms.kernels import RBF, Kernel, Linear
 from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _files, _parts, load_model, save_model
@@ -257,12 +257,14 @@ def test_splits_and_windows_come_back(tmp_path):
     several += [GapKFold(3, timedelta(1), [day.date() for day in days])]
     several += [GapKFold(3, pd.Timedelta(days=1), of) for of in (days, days.dt.tz_localize("UTC"))]
     several += [GapKFold(3, 1, held(range(len(X)))) for held in (pd.Series, pl.Series, pa.array)]
+    several += [ForwardSplit(3, 1, days.dt.day), split.TimeSeriesSplit(3)]
     several += [GapKFold(3, 1, [2**70 + k for k in range(len(X))])]
     several += [GapKFold(3, Decimal("0.5"), [Fraction(k, 3) for k in range(len(X))])]
     for cv in several:
         model = KernelRegressor("linear", cv=cv).fit(X, Y)
         loaded = saved(tmp_path / "m.skops", model)
         np.testing.assert_array_equal(loaded.units_.codes, model.units_.codes)
+        np.testing.assert_array_equal(loaded.units_.counts, model.units_.counts)
         np.testing.assert_array_equal(loaded.fit(X, Y).units_.codes, model.units_.codes)
 
 

@@ -266,7 +266,7 @@ def n_left(folds: AnyArray) -> AnyArray:
     """Number of rows that are left to train on without each fold."""
     together = left_out_with(folds)
     sizes = [np.bincount(row[row >= 0], minlength=together.max() + 1) for row in together]
-    return folds.shape[1] - np.sum(sizes, axis=0)
+    return np.asarray(folds.shape[1] - np.sum(sizes, axis=0))
 
 
 def splits_groups(cv: Any) -> bool:
@@ -438,8 +438,8 @@ class TimeWindows(ABC):
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if not (isinstance(self.n_splits, Integral) and 2 <= self.n_splits <= n - self._n_first):
             raise ValueError(
-                f"n_splits, the number of windows, must be from 2 to {n - self._n_first} for {n} "
-                f"rows, got {self.n_splits!r}."
+                f"n_splits, the number of windows, must be from 2 to {n - self._n_first}, got "
+                f"{self.n_splits!r}: there are {n} rows."
             )
         given = np.arange(n) if self.time is None else label_array(self.time)
         if given.shape == (n,) and (missing := gaps_in(given)).any():

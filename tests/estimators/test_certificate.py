@@ -16,7 +16,7 @@ from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.fitted._certificate import Certificate
 from looms.fitted._fitted import Fitted
-from looms.folds import GapKFold
+from looms.folds import ForwardSplit, GapKFold
 from looms.kernels import RBF
 from looms.lssvm.refit import WholeSystem
 from looms.model_files import load_model, save_model
@@ -40,6 +40,7 @@ CASES = {
     "groups": (KernelClassifier(), LABELS, {"groups": GROUPS}),
     "folds": (KernelClassifier(cv="2x3"), THREE, {"sample_weight": WEIGHT}),
     "gaps": (KernelRegressor(cv=GapKFold(4, gap=2)), Y, {}),
+    "forward": (KernelRegressor(cv=ForwardSplit(3, gap=2)), Y, {}),
     "grid": (KernelRegressor(search=Search(method="grid")), Y, {}),
     "stack": (
         stacked_classifier(["linear", "rbf"]),

@@ -36,7 +36,7 @@ from looms import (
 from looms.assessment._splits import plan
 from looms.blocks import ArrayBlocks
 from looms.estimators._metrics import roc_auc
-from looms.folds import GapKFold
+from looms.folds import ForwardSplit, GapKFold
 from looms.kernels import RBF
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.model_files import load_model, save_model
@@ -82,6 +82,13 @@ MACHINES = {
         None,
         "nested 4-fold by windows of time",
         f"4-fold by windows of time{TUNED}",
+    ),
+    "forward": (
+        KernelRegressor("linear", cv=ForwardSplit(3, gap=1)),
+        NUMBERS,
+        None,
+        "nested 3 windows of time by the rows before each",
+        f"3 windows of time by the rows before each{TUNED}",
     ),
     "stack": (
         stacked_regressor(["linear", RBF(0.5, gamma_bounds="fixed")]),
@@ -203,9 +210,9 @@ def test_kinds_of_scores(name, fitted):
         assert scores.keys() == scores.standard_errors.keys()
         assert np.isfinite([*scores.values(), *scores.standard_errors.values()]).all()
         assert scores.predictions.n_samples == N
-        assert_array_equal(scores.rows, np.arange(N))
+        assert_array_equal(scores.rows, np.arange(N // 4 * name.startswith("forward"), N))
         lines = repr(scores).splitlines()
-        assert lines[0] == f"{N} rows, {scores.kind}"
+        assert lines[0] == f"{len(scores.rows)} rows, {scores.kind}"
         assert lines[1].split() == ["value", "s.e.", "95", "%", "interval", "baseline"]
         assert [line.split()[0] for line in lines[2:]] == list(scores)
         assert scores.kind in scores._repr_html_()

@@ -19,7 +19,7 @@ from looms.calibration._calibrators import output_at
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._sets import class_margins
 from looms.duplicates import duplicate_groups
-from looms.folds import GapKFold
+from looms.folds import ForwardSplit, GapKFold
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 from looms.threshold import find_threshold
@@ -47,9 +47,10 @@ CVS = {
     "splitter": lambda groups: KFold(5) if groups is None else GroupKFold(5),
     "splits": lambda groups: SPLITS,
     "gaps": lambda groups: GapKFold(5, gap=1, time=np.arange(N) % 10),  # two patients a window
+    "forward": lambda groups: ForwardSplit(4, gap=1, time=np.arange(N) % 10),
 }
 
-N_FOLDS = {"number": 4, "repetitions": 6, "splitter": 5, "splits": 5, "gaps": 5}
+N_FOLDS = {"number": 4, "repetitions": 6, "splitter": 5, "splits": 5, "gaps": 5, "forward": 5}
 
 # The data have copies on purpose, and are few.
 pytestmark = [
@@ -101,7 +102,9 @@ def test_held_out_outputs_are_those_of_refits(
     model = machine(target, kernel=kernel, cv=CVS[cv](groups), fit_intercept=intercept, **how)
     samples = RBF(0.3)(X) if kernel == "precomputed" else X
     model.fit(samples, TARGETS[target], sample_weight=w, groups=groups)
-    assert_array_equal(model.held_out_.sample_weight, np.ones(N) if w is None else w)
+    counts = cv != "forward" or np.arange(N) % 10 > 1  # the first window does not
+    expected_weight = counts * (np.ones(N) if w is None else w)
+    assert_array_equal(model.held_out_.sample_weight, expected_weight)
     train = np.flatnonzero(model.fit_weight_)
     labels = np.arange(N) if groups is None else np.unique(groups, return_inverse=True)[1]
     numbers = model.units_.codes
@@ -116,6 +119,8 @@ def test_held_out_outputs_are_those_of_refits(
         if cv == "gaps":  # the patients beside the window, too
             window = np.unique(fold % 10)
             out = np.flatnonzero(np.isin(np.arange(N) % 10, [window - 1, window, window + 1]))
+        if cv == "forward" and (fold % 10).min() > 1:  # later patients, and one before
+            out = np.flatnonzero(np.arange(N) % 10 >= (fold % 10).min() - 1)
         assert not set(labels[fold]) & set(labels[np.setdiff1d(train, out)])
         expected[fold] += refitted(model, out, K, K[fold]) / (3 if cv == "repetitions" else 1)
     assert_allclose(model.held_out_.outputs[train], expected[train], rtol=1e-6, atol=1e-8)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from pairwise import pairwise
 
 from looms.blocks import ArrayBlocks, RowBlocks
-from looms.folds import GapKFold
+from looms.folds import ForwardSplit, GapKFold
 from looms.kernels import ARD, Pairs
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm import landmarks
@@ -53,6 +53,7 @@ UNITS = {
     "2x8": Units.of_numbers(np.stack([RNG.permutation(N) % 8 for _ in range(2)])),
     "gaps": Units.of_numbers(np.where(np.arange(N) % 6 % 5 == 0, -2 - WINDOW, WINDOW)),
     "windows": Units.of(GapKFold(4, gap=2), SIGNAL),  # whose gaps meet
+    "forward": Units.of(ForwardSplit(3, gap=2), SIGNAL),
     "some": Units.of_numbers(np.where(np.arange(N) < 8, -1, np.arange(N) // 4)),
 }
 INNER = Units.of_numbers(np.arange(N) // 2 % 7)

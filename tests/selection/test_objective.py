@@ -10,7 +10,7 @@ from pairwise import in_turn
 from sklearn.model_selection import ShuffleSplit
 
 from looms.criteria import DIFFERENTIABLE, as_criterion
-from looms.folds import GapKFold
+from looms.folds import ForwardSplit, GapKFold
 from looms.kernels import (
     ARD,
     RBF,
@@ -42,6 +42,7 @@ WEIGHT = RNG.uniform(0.3, 4.0, N)
 SELECTION = RNG.uniform(0.0, 2.0, N)
 SELECTION[:3] = 0.0
 GAPS = Units.of(GapKFold(4, gap=2), LABELS)
+FORWARD = Units.of(ForwardSplit(4, gap=2), LABELS)
 
 
 def drawn(**sizes):
@@ -81,6 +82,7 @@ VARIANTS = {
     "parts of the rows": {"units": drawn(train_size=0.4, test_size=0.5)},
     "windows and gaps": {"units": GAPS, "sample_weight": WEIGHT, "selection_weight": SELECTION},
     "windows": {"units": GAPS, "fit_intercept": False},
+    "forward": {"units": FORWARD, "selection_weight": WEIGHT * FORWARD.counts},
 }
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 STEP = 1e-3
@@ -170,7 +172,7 @@ def test_value_is_that_of_refitting(variant, kernel):
             ).outputs
             assert_allclose(fit.held_out[r], outputs, rtol=1e-8, atol=1e-9)
             repetitions.append(outputs)
-        if units is GAPS:  # windows whose gaps meet, each row in one
+        if units in (GAPS, FORWARD):  # windows whose gaps meet, each row in one
             assert len(repetitions) > 1
             repetitions = [np.nanmax(repetitions, axis=0)]
         for outputs in repetitions:

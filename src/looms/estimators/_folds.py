@@ -20,7 +20,6 @@ from looms._typing import AnyArray, Array
 from looms.blocks import rows_in_memory
 from looms.estimators._callbacks import say, tell
 from looms.estimators._estimator_member import EstimatorMember
-from looms.estimators._fit_routing import model_takes_weights
 from looms.estimators._warnings import kept_warnings
 from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Outcome
@@ -84,7 +83,7 @@ def tuned_without(
             config,
             clone(model).set_params(cv=_cv_without(cv, units, rows, rest)),
             rows.train[rest],
-            (rows.X, y, _weight_without(model, rows, rows.train[rest]), groups),
+            (rows.X, y, _weight_without(rows, rows.train[rest]), groups),
         )
         for model in models
         for rest in stay
@@ -114,14 +113,15 @@ def nearly_noiseless(in_folds: Nested | None, outcome: Outcome) -> bool:
     return number_scores(y, outputs[None], weight)["r2"][0] > _LEAST_R2
 
 
-def _weight_without(model: Any, rows: Rows, rest: AnyArray) -> Array:
+def _weight_without(rows: Rows, rest: AnyArray) -> Array:
     """Weights of the rows ``rest`` that give each class its proportion in all rows.
 
     Otherwise a class would be rarer by the rows left out, and the model biased against it. The
-    rows keep their weights if the threshold is set by a metric that takes none.
+    rows keep their weights if the threshold is set by a metric that takes none, and before windows
+    of time, where the shares of later rows are not known.
     """
     weight = rows.weight[rest]
-    if not model_takes_weights(model):
+    if not rows.weighs:
         return weight
     kept = weight * rows.outcome.factors(rows.targets, rows.weight, rest)
     kept *= weight.sum() / kept.sum()  # C counts in units of them

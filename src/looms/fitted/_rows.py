@@ -53,7 +53,7 @@ class Rows:
     groups : (n,) numbers, equal for rows of one group.
     outcome : of the targets.
     numbers : targets as they were given, if a transform of them is fitted.
-    weighs : whether losses take the factors of classes that some rows lack.
+    weighs : whether fits and losses take the factors of classes that some rows lack.
     grouped : whether groups were given, though each may be one row.
     seed : of folds, subsamples and landmarks.
     counts : (n,) true for rows that count in criteria and scores, as of `Units`; None if all do.
@@ -121,12 +121,16 @@ class Rows:
         return values[self.train]
 
     def counting_in(self, units: Units) -> Rows:
-        """The same rows, of which those count that do so in ``units``."""
+        """The same rows, of which those count that do so in ``units``.
+
+        Before windows of time, shares of classes are those of the rows before.
+        """
         if not units.forward:
             return self
         counts = np.ones(len(self.weight), dtype=bool)
         counts[self.train] = units.counts
-        return replace(self, counts=counts, selection_weight=self.selection_weight * counts)
+        weight = self.selection_weight * counts
+        return replace(self, counts=counts, selection_weight=weight, weighs=False)
 
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""
