@@ -41,7 +41,7 @@ from looms.blocks import ArrayBlocks
 from looms.cli import _request
 from looms.cli._app import app
 from looms.diagnostics import case_deletion, permutation_test
-from looms.folds import GapKFold
+from looms.folds import ForwardSplit, GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
 from looms.optimize._search import StopReason
@@ -258,6 +258,10 @@ def gaps(name: str) -> None:
     units_differ(name, cv=GAPS)
 
 
+def forward(name: str) -> None:
+    units_differ(name, cv=ForwardSplit(3, gap=2))
+
+
 def nested(name: str) -> None:
     scores = fitted(name).evaluate()
     assert scores.kind.startswith("nested")
@@ -423,6 +427,7 @@ USES = {
     "folds": folds,
     "repeated folds": repeated_folds,
     "gaps": gaps,
+    "forward in time": forward,
     "nested": nested,
     "threshold": threshold,
     "probabilities": probabilities,
@@ -456,6 +461,7 @@ SHOWN = {
     "folds": "lssvm/test_left_out.py",
     "repeated folds": "lssvm/test_left_out.py",
     "gaps": "lssvm/test_left_out.py",
+    "forward in time": "estimators/test_forward.py",
     "nested": "estimators/test_refits.py",
     "threshold": "estimators/test_nested_choice.py",
     "probabilities": "estimators/test_refits.py",

@@ -23,10 +23,9 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedGroupKFold,
     StratifiedKFold,
-    TimeSeriesSplit,
 )
 
-from looms.folds import GapKFold, fold_numbers, group_numbers, joined_groups
+from looms.folds import ForwardSplit, GapKFold, fold_numbers, group_numbers, joined_groups
 
 N = 24
 Y = np.arange(float(N))
@@ -148,7 +147,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("cv", "message"),
         [
-            (SPLITS[1:], r"tests 16 of 24 rows, and never row 0.*looms.folds.GapKFold"),
+            (
+                list(KFold(3).split(X))[1:],
+                r"tests 16 of 24 rows, and never row 0.*looms.folds.GapKFold",
+            ),
             ([(range(13), range(12, N))], "trains on 13 and tests on 12 of 24.*or in neither"),
             ([(range(1, N), [0]), (range(N), [])], "Split 1 of cv tests no row"),
             ([(np.ones(N - 1, bool), np.zeros(N - 1, bool))], "Split 0 of cv trains on"),
@@ -355,6 +357,26 @@ class TestWindows:
             ValueError, match="gap must be a duration of 0 or more, such as of days"
         ):
             train_of(GapKFold(5, np.timedelta64(1, "M"), months.astype("M8[D]")))
+
+    @pytest.mark.parametrize("gap", [0, 1, 1.25])
+    def test_windows_are_tested_by_the_rows_before_them(self, gap):
+        time = np.random.default_rng(3).integers(0, 30, N) / 2  # with ties
+        order = np.argsort(time, kind="stable")
+        windows = np.array_split(order, 5)[1:]
+        splits = list(ForwardSplit(4, gap, time).split(X))
+        for (train, test), window in zip(splits, windows, strict=True):
+            assert test.tolist() == sorted(window)
+            before = time + gap < time[window].min()
+            assert train.tolist() == np.flatnonzero(before).tolist()
+        last = fold_numbers(ForwardSplit(4, gap, time), Y).max()
+        groups = np.arange(N) // 4
+        for train, test in ForwardSplit(3).split(X, groups=groups):
+            assert not np.isin(groups[train], groups[test]).any()
+        assert last == 4  # the rows before the first window leave together, too
+        with pytest.raises(ValueError, match=r"to 23, got 24.*24 rows"):
+            list(ForwardSplit(24).split(X))
+        with pytest.raises(ValueError, match=r"before it leave no rows.*fewer windows"):
+            list(ForwardSplit(4, gap=9).split(X))
 
     def test_rows_of_a_group_in_the_window_are_not_trained_on(self):
         groups = np.arange(N) // 4

@@ -199,6 +199,11 @@ class Units:
         return self.first is not None
 
     @property
+    def n_counted(self) -> int:
+        """Number of units whose rows count."""
+        return self.n_units - self.forward
+
+    @property
     def counts(self) -> AnyArray:
         """(n,) true for rows that count in criteria and scores."""
         return np.ones(self.shape[1], dtype=bool) if self.first is None else ~self.first

@@ -20,7 +20,7 @@ from looms.cli._errors import InputError
 from looms.cli._model import command_of
 from looms.cli._options import OF_MODEL, PANEL_OF, PARAMETERS, in_options
 from looms.cli._request import FitRequest, ModelRequest, Prepared
-from looms.folds import GapKFold
+from looms.folds import ForwardSplit, GapKFold
 from looms.tables._target import Target
 
 NUMBERS = {"task": "regression"}
@@ -46,6 +46,7 @@ CASES = [
     ({"target_transform": ["sqrt", "log"]}, TabularRegressor(target=["sqrt", "log"])),
     ({"time": "day"}, TabularClassifier(cv=GapKFold(10))),
     ({"time": "day", "gap": 3, "cv": "4"}, TabularClassifier(cv=GapKFold(4, 3))),
+    ({"time": "day", "forward": True, "gap": 3}, TabularClassifier(cv=ForwardSplit(5, 3))),
     ({"groups": "patient", "duplicates": "group", "sample_weight": "w"}, TabularClassifier()),
     (
         {"candidates": ["ard"], "criterion": ["hinge", "wmw"], "n_landmarks": "20"},
@@ -136,6 +137,7 @@ def test_every_parameter_of_the_models_has_its_option():
         ({"n_landmarks": "many"}, "--n-landmarks"),
         ({"order": ["low", "low"]}, "--order has low more than once"),
         ({"gap": 3}, "--gap goes with --time"),
+        ({"forward": True}, "--forward goes with --time"),
         ({"time": "day", "groups": "day"}, "--groups and --time are both day"),
         ({"threshold": "best"}, "'cost=1:5'"),
         ({"threshold": "5"}, "--threshold 5.0 is not"),

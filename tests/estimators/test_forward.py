@@ -40,12 +40,10 @@ def target_of(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_that_come_later_change_no_prediction(name):
     y, start = target_of(name), N - N // 6  # of the last window
-    later, known = start <= PLACE, PLACE < start
+    later, known = start <= PLACE, start > PLACE
     changed = np.where(later, ~y if y.dtype == bool else y.max() - y, y)
     turned = np.where(later[:, None], -X, X)
-    ours, theirs = (
-        MODELS[name].fit(*data).evaluate() for data in ((X, y), (turned, changed))
-    )
+    ours, theirs = (MODELS[name].fit(*data).evaluate() for data in ((X, y), (turned, changed)))
     first = N // 6 <= PLACE
     assert_array_equal(ours.rows, np.flatnonzero(first))
     scored = known & first
@@ -115,5 +113,7 @@ def test_few_rows_before_a_window_are_told_of():
     with pytest.raises(ValueError, match=r"7 rows .*fewer windows.*nested=False"):
         model.evaluate()
     sorted_classes = np.arange(N) > N // 2
-    with pytest.raises(ValueError, match="All rows of class True are in one window.*fewer windows"):
+    with pytest.raises(
+        ValueError, match=r"All rows of class True are in one window.*fewer windows"
+    ):
         KernelClassifier(cv=ForwardSplit(5)).fit(X, sorted_classes)

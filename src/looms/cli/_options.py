@@ -45,7 +45,8 @@ OF_CANDIDATES = ("loss", "criterion", *OF_SEARCH, "prior", "n_landmarks")
 #: Parts of the help, and the options in each.
 PANELS = {
     "Data": (
-        *("target", "drop", "drop_missing_targets", "groups", "time", "gap", "duplicates"),
+        *("target", "drop", "drop_missing_targets", "groups", "time", "gap"),
+        *("forward", "duplicates"),
         *("sample_weight", "task", "order", "data", "format", "sep", "decimal", "encoding"),
         *("sheet", "max_bytes"),
     ),

@@ -39,7 +39,7 @@ from looms.cli._source import Source
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.duplicates import duplicate_groups
 from looms.estimators._one_kernel import FULL_ROWS
-from looms.folds import GapKFold, fold_numbers, group_numbers, joined_groups
+from looms.folds import ForwardSplit, GapKFold, fold_numbers, group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
 from looms.tables._cells import POINT, Marks
@@ -51,6 +51,8 @@ from looms.tables._target import Features, Target, Task, target_of, text
 
 #: Windows of time that are held out.
 WINDOWS = 10
+#: The same of those that earlier rows test.
+FORWARD_WINDOWS = 5
 _NO_ROWS = np.empty((0, 0))
 #: Rows in a working block of a dense table, and of a sparse one, which every sweep reads again.
 _SIZE, _SPARSE_SIZE = 512, 2048
@@ -131,7 +133,7 @@ class ModelRequest:
         that the targets admit.
     cv
         Folds to hold out: 10 for ten folds, 5x2 for five repetitions of two. By default each row,
-        or group, by itself; with --time 10 windows.
+        or group, by itself; with --time 10 windows, or 5 with --forward.
     groups
         Column, such as the patient: rows with the same label are held out together. It is not a
         feature.
@@ -140,6 +142,8 @@ class ModelRequest:
         feature.
     gap
         Rows on either side of a window of --time to leave out of its training.
+    forward
+        With --time, test each window by the rows before it alone, for a score of later rows.
     duplicates
         Rows that are equal in every feature: ignore (default), or group and hold out together.
     sample_weight
@@ -182,6 +186,7 @@ class ModelRequest:
     groups: Column = None
     time: Column = None
     gap: Annotated[int, Bounds(0)] = 0
+    forward: bool = False
     duplicates: Literal["ignore", "group"] = "ignore"
     sample_weight: Column = None
     jobs: int | None = None
@@ -197,6 +202,8 @@ class ModelRequest:
         """Refuse, before any file is read, options that are wrong for every table."""
         if self.time is None and self.gap:
             raise InputError("--gap goes with --time, the column that orders the rows")
+        if self.time is None and self.forward:
+            raise InputError("--forward goes with --time, the column that orders the rows")
         if self.time is not None and self.time == self.groups:
             raise InputError(f"--groups and --time are both {self.time}: leave --groups out")
         if self.order and self.task == "regression":
@@ -217,7 +224,11 @@ class ModelRequest:
     def folds(self) -> Any:
         """Folds to hold out, or windows of time; None for single rows and groups."""
         given = self.cv and value_of("cv", self.cv)
-        return given if self.time is None else GapKFold(given or WINDOWS, self.gap)
+        if self.time is None:
+            return given
+        if self.forward:
+            return ForwardSplit(given or FORWARD_WINDOWS, self.gap)
+        return GapKFold(given or WINDOWS, self.gap)
 
     @property
     def kernels(self) -> list[str]:

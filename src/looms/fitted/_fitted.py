@@ -341,8 +341,10 @@ class Fitted:
     @property
     def units_at_hand(self) -> Units:
         """Units without which all members have models: those of the criterion, unless some member
-        has models without folds only."""
-        return self.folds_of_members or self.units_of_fit
+        has models without folds only; in the place of windows that earlier rows test single rows
+        or groups."""
+        own = self.units_of_fit
+        return self.folds_of_members or (own.draws if own.forward else own)
 
     @property
     def units_of_intervals(self) -> Units:

@@ -123,7 +123,7 @@ class Reported:
 
         self.unit = (self.nested or fitted).units.unit
         self.method, self.chosen_by = METHODS[self.unit], METHODS[fitted.units.unit]
-        self.n_choice_folds = fitted.in_folds.units.n_units if fitted.in_folds else 0
+        self.n_choice_folds = fitted.in_folds.units.n_counted if fitted.in_folds else 0
         by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
         self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
 
