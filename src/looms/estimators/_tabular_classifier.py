@@ -53,7 +53,7 @@ class TabularClassifier(Classifier, Tabular):
         The positive class of two, which `threshold` refers to; None for the later one in order.
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which rows are held out together, as for `KernelClassifier`: None for each by itself, or
-        each group; `looms.folds.GapKFold` for rows in order of time.
+        each group; `looms.folds.ForwardSplit` or `GapKFold` for rows in order of time.
     preprocess : "auto", transformer or None, default="auto"
         Preparation of the columns: `looms.tables.TablePreprocessor`, another transformer, or None
         for numbers as they are.
