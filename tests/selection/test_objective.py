@@ -28,6 +28,7 @@ from looms.kernels import (
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm.forward import order_of
 from looms.lssvm.refit import refit_loo
 from looms.selection._objective import Objective
 from looms.units import Units
@@ -138,6 +139,29 @@ def test_gradient_of_variants(variant, criterion, y, numerical_gradient):
     objective = Objective(X, y, kernel=kernel, criterion=criterion, **options)
     theta = objective.theta0 + np.array([0.3, -0.5, 0.4, -1.0])
     check_gradient(objective, theta, numerical_gradient)
+
+
+SHARED = np.where(np.arange(N) == 15, 6, np.arange(N))  # a group in the first and the last
+
+
+@pytest.mark.parametrize("together", [None, SHARED])
+@pytest.mark.parametrize("y", [LABELS, THREE], ids=["one target", "three"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_windows_by_earlier_rows_at_many_mu(y, together, fit_intercept):
+    time = np.random.default_rng(2).permutation(N)
+    time = time if together is None else np.arange(N)
+    units = Units.of(ForwardSplit(3, gap=1, time=time), y, together)
+    assert (order_of(units) is None) == (together is not None)  # else one factor has all windows
+    options = {"sample_weight": WEIGHT, "selection_weight": WEIGHT * units.counts}
+    objective = Objective(X, y, kernel="rbf", units=units, fit_intercept=fit_intercept, **options)
+    points = objective.along_mu(objective.theta0[:-1], np.arange(-9.0, 3.0, 3.0))
+    for point in points:
+        expected = objective.evaluate(point.theta, gradient=False)
+        assert_allclose(point.value, expected.value, rtol=1e-10)
+        assert_allclose(point.standard_error, expected.standard_error, rtol=1e-10)
+    singular = Objective(X, y, kernel="linear", units=units, fit_intercept=fit_intercept, **options)
+    (far,) = singular.along_mu(singular.theta0[:-1], np.array([-200.0]))
+    assert not np.isfinite(far.value)
 
 
 @pytest.mark.parametrize("log_mu", [-8.0, -3.0, 3.0, 10.0])

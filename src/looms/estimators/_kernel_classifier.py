@@ -82,9 +82,10 @@ class KernelClassifier(Classifier):
         splitter, or its splits, that tests every sample; `looms.folds.ForwardSplit` or
         `looms.folds.GapKFold` for samples in order of time; or the number of the fold of each
         sample, (n_samples,) or (n_repetitions, n_samples). A number of folds divides the samples of
-        non-zero weight; all other forms refer to all samples. The criterion is the mean over repetitions. Holding out more rows
-        reduces overfitting with kernels of many hyper-parameters. A model file holds all of these;
-        the ``random_state`` of a splitter must be a number.
+        non-zero weight; all other forms refer to all samples. The criterion is the mean over
+        repetitions. Holding out more rows reduces overfitting with kernels of many
+        hyper-parameters. A model file holds all of these; the ``random_state`` of a splitter must
+        be a number.
     search : looms.Search or None, default=None
         Options of the search: its criterion, a grid instead of gradients, iterations, restarts.
     n_jobs : int or None, default=None

@@ -24,6 +24,7 @@ from looms.lssvm._system import checked_weights, targets_as_columns
 from looms.lssvm.dense import Dense
 from looms.lssvm.features import Features, decompose_features, has_few_features
 from looms.lssvm.fit import Fit
+from looms.lssvm.forward import Forward, order_of
 from looms.lssvm.projection import Projection
 from looms.lssvm.spectral import decompose
 from looms.optimize._search import Point
@@ -241,6 +242,11 @@ class HeldOutCriterion(ABC):
         """
         return lambda mu: self.solve(np.append(kernel_theta, np.log2(mu)))
 
+    def outputs_along_mu(self, kernel_theta: Array) -> Callable[[float], Array]:
+        """Function of μ that gives the held-out outputs with one kernel; as `solver_along_mu`."""
+        solve = self.solver_along_mu(kernel_theta)
+        return lambda mu: solve(mu).outputs(self.units)
+
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
         """Values, without gradient and model, at many μ of one kernel.
 
@@ -256,12 +262,12 @@ class HeldOutCriterion(ABC):
         points = [Point(np.append(kernel_theta, one), np.inf, np.inf) for one in log2_mu]
         with blas_threads(self.n_samples):
             try:
-                solve = self.solver_along_mu(kernel_theta)
+                outputs_at = self.outputs_along_mu(kernel_theta)
             except NotPositiveDefiniteError:
                 return points
             for k, mu in enumerate(np.exp2(log2_mu).tolist()):
                 try:
-                    outputs = solve(mu).outputs(self.units)
+                    outputs = outputs_at(mu)
                 except NotPositiveDefiniteError:
                     continue
                 value, standard_error, *_ = self.criterion_of(outputs)
@@ -508,11 +514,23 @@ class Objective(ScannedCriterion):
         return feature_space_variance(K, self.fit_intercept)
 
     def solver_along_mu(self, kernel_theta: Array) -> Callable[[float], Projection]:
+        spectrum = decompose(self._finite_gram(kernel_theta), sample_weight=self.sample_weight)
+        return spectrum.solver(self.y, fit_intercept=self.fit_intercept)
+
+    def outputs_along_mu(self, kernel_theta: Array) -> Callable[[float], Array]:
+        """By one Cholesky factor for each μ if earlier rows test the units."""
+        in_order = order_of(self.units) if self.units.forward else None
+        if in_order is None:
+            return super().outputs_along_mu(kernel_theta)
+        K, Y = self._finite_gram(kernel_theta), targets_as_columns(self.y)
+        forward = Forward(K, Y, self.sample_weight, self.fit_intercept, *in_order)
+        return lambda mu: forward.outputs(mu, self.units)
+
+    def _finite_gram(self, kernel_theta: Array) -> Array:
         K = self.gram(self.kernel.with_theta(kernel_theta))
         if not is_finite_lower(K):
             raise NotPositiveDefiniteError(np.nan)
-        spectrum = decompose(K, sample_weight=self.sample_weight)
-        return spectrum.solver(self.y, fit_intercept=self.fit_intercept)
+        return K
 
     def solve(self, theta: Array) -> Dense:
         """Solved system at ``theta``, in the buffer of the objective; valid until the next call."""
