@@ -528,7 +528,7 @@ MUTANTS = (
         "area of subgroups",
         "scores.py",
         "np.flatnonzero(fold[inside] == k)",
-        "np.flatnonzero(units.own[inside] >= 0)",
+        "np.flatnonzero(fold[inside] >= 0)",
         ("test_scores_by.py",),
         "area in a subgroup: rows of different folds are compared",
     ),

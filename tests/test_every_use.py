@@ -259,7 +259,7 @@ def gaps(name: str) -> None:
 
 
 def forward(name: str) -> None:
-    units_differ(name, cv=ForwardSplit(3, gap=2))
+    units_differ(name, cv=FORWARD)
 
 
 def nested(name: str) -> None:
@@ -419,6 +419,7 @@ SVM, FRAMES = "support vector machine", ("data frame of classes", "data frame of
 FOR_NUMBERS = [name for name, machine in MACHINES.items() if machine.classifier is None]
 FOR_CLASSES = [name for name, machine in MACHINES.items() if machine.regressor is None]
 GAPS = GapKFold(4, gap=2)
+FORWARD = ForwardSplit(3, time=np.random.default_rng(1).permutation(N))
 USES = {
     "criterion": criterion,
     "gradient": gradient,

@@ -37,7 +37,7 @@ from looms._words import one_line
 __all__ = ["ForwardSplit", "GapKFold", "joined_groups"]
 
 #: Rows before the first window that a model is tuned on.
-LEAST_BEFORE = 10
+LEAST_BEFORE = 6
 #: If no row of a class is left to train on, by what is held out.
 _REMEDIES = {
     "group": "finer groups",
