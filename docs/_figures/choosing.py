@@ -31,7 +31,7 @@ STEPS = (
         (
             ("patients, plates, sites", ("groups=patient",), "../guide/groups_and_time.html"),
             ("no", (), ""),
-            ("an order in time", ("cv=GapKFold(10)",), f"{API}folds.GapKFold.html"),
+            ("an order in time", ("cv=ForwardSplit(5)",), f"{API}folds.ForwardSplit.html"),
         ),
     ),
     (
