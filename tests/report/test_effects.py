@@ -355,3 +355,24 @@ def test_kernel_matrices_and_rows_in_blocks():
     model = KernelRegressor(KERNEL, mu=MU, n_landmarks=5).fit(ArrayBlocks(X), NUMBERS)
     with pytest.raises(ValueError, match="rows in blocks"):
         EffectDisplay.compute(model, "feature 1")
+
+
+@pytest.mark.parametrize(
+    ("column", "n_lines", "labels"),
+    [
+        (("size", "ward"), 3, ["01", "A3", "NA ward"]),
+        (("ward", "admitted"), 4, ["2024-02-26", "2024-02-29", "2024-03-01", "2024-03-03"]),
+        ("size", 1, []),
+    ],
+    ids=str,
+)
+def test_each_value_of_the_second_column_is_drawn(column, n_lines, labels):
+    model = TabularRegressor([KernelRegressor(KERNEL, mu=MU)]).fit(TABLE, NUMBERS)
+    ax = EffectDisplay.from_estimator(model, column, n_values=6).ax_
+    assert len(ax.lines) == n_lines
+    legend = ax.get_legend()
+    if not labels:
+        assert legend is None
+        return
+    assert [text.get_text() for text in legend.get_texts()] == labels
+    assert legend.get_title().get_text() == column[1]
