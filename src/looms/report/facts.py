@@ -33,7 +33,7 @@ from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import ReliabilityDisplay, probabilities_of
-from looms.report.displays.effects import EffectDisplay
+from looms.report.displays.effects import EffectDisplay, value_text
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.model import Reported, model_of, relevances
 from looms.report.overview import overview, text_of
@@ -484,14 +484,13 @@ class Facts:
         told = []
         for effect in self.effects:
             values = np.asarray(effect.values)
-            if values.dtype.kind == "M":
-                values = np.datetime_as_string(values, unit="auto")
+            times = values.dtype.kind == "M"
             told.append(
                 {
                     "column": effect.column,
                     "mean_of": effect.mean_of,
                     "n_samples": effect.n_samples,
-                    "values": values.tolist(),
+                    "values": [*map(value_text, values)] if times else values.tolist(),
                     "mean": effect.mean.tolist(),
                     "standard_error": effect.standard_error.tolist(),
                 }

@@ -220,10 +220,10 @@ class EffectDisplay(Display):
         columns = (self.column,) if isinstance(self.column, str) else self.column
         values = self.values if isinstance(self.values, tuple) else (self.values,)
         of = f"{'mean' if self.kind == 'average' else 'accumulated effect on'} {self.mean_of}"
-        labels = [None] if len(values) == 1 else [short(_text(value)) for value in values[1]]
+        labels = [None] if len(values) == 1 else [short(value_text(value)) for value in values[1]]
         means, errors = (x.reshape(len(x), -1).T for x in (self.mean, 2 * self.standard_error))
         if values[0].dtype == object:
-            label_ticks(ax, [_text(value) for value in values[0]])
+            label_ticks(ax, [value_text(value) for value in values[0]])
             label_axes(ax, of, columns[0])
         else:
             label_axes(ax, columns[0], of)
@@ -246,17 +246,16 @@ class EffectDisplay(Display):
         return super()._legend(ax) | title
 
 
-def _text(value: Any) -> str:
-    """A value as it is written in a label."""
+def value_text(value: Any) -> str:
+    """A value as a label has it, a time to the second."""
     if isinstance(value, str):
         return value
     if value is None or value != value:
         return "missing"
-    return (
-        f"{value:.4g}"
-        if isinstance(value, float)
-        else str(np.datetime_as_string(value, unit="auto"))
-    )
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    rounded = (value + np.timedelta64(500, "ms")).astype("M8[s]")
+    return str(np.datetime_as_string(rounded, unit="auto"))
 
 
 def _asked(model: Reported, column: Any, values: Any) -> tuple[list[str], list[Any]]:
@@ -357,7 +356,7 @@ def _accumulated(
     for k in range(1, len(shown)):
         own = present[numbers == k]
         if not len(own):
-            between = f"{_text(shown[k - 1])} and {_text(shown[k])}"
+            between = f"{value_text(shown[k - 1])} and {value_text(shown[k])}"
             raise ValueError(f"No row has a value of {name!r} between {between}: leave one out.")
         low, high = (
             means(with_values(X[own], features, one), rows[own]) for one in made[k - 1 :][:2]
