@@ -101,7 +101,7 @@ def write_html(
     Notes
     -----
     It takes some seconds beyond the fit: about 4·10¹⁰ flops for the surface of the criterion and
-    the importance of the columns, whatever the number of samples.
+    the importance of the columns, whatever the number of samples, and their effects.
 
     Examples
     --------

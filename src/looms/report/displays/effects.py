@@ -170,8 +170,7 @@ class EffectDisplay(Display):
         Notes
         -----
         A value takes n_samples × n kernel values for each kernel, and n_samples × n × m flops,
-        after n³ flops for the models without each unit. A transform of the target takes as many
-        values of its inverse, half a minute for 20 values, 200 samples and n = m = 1000.
+        after n³ flops for the models without each unit. Of two columns a value is a pair.
 
         Examples
         --------
