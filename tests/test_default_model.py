@@ -24,7 +24,7 @@ from looms.estimators._tabular_regressor import ROWS_OF_TRANSFORMS
 from looms.report import cautions, feature_importance, summary
 from looms.report._near_rows import FEWEST
 from looms.report._near_rows import MOST as MOST_NEAR
-from looms.report.facts import MOST_DELETIONS
+from looms.report.facts import MOST_DELETIONS, MOST_PERMUTED
 
 SIZES = 300, 330, 375
 EACH = 3  # rows of a unit, such as a patient, one after another
@@ -151,12 +151,16 @@ of all rows had. [Time and memory](../guide/performance.md) has the seconds.
 CHANGES = [
     (f"fewer than {FEWEST}", "Near repeats are not searched"),
     (
+        f"more than {MOST_PERMUTED}",
+        "Report and summary have no permutation test; `permutation_test` makes it",
+    ),
+    (
         f"{ROWS_OF_TREES} or more",
         "Boosted trees stand beside four kernels. They have models without each of five folds "
         "only, which the fit keeps: their part of `loo_`, and of intervals after "
         "`evaluate(nested=False)`, is without a fold, and so is the whole stack for the importance "
-        "of columns. Influence, surprise, rows in an order and near repeats are told of the "
-        "kernels alone",
+        "and the effects of columns. Influence, surprise, rows in an order and near repeats are "
+        "told of the kernels alone",
     ),
     (f"{ROWS_WITHOUT_RBF} or more", 'The kernel "rbf", which gains nothing there, is left out'),
     (

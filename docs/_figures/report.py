@@ -25,6 +25,7 @@ PARTS = (
     ("report_scores", "clinic", "#scores"),
     ("report_selection", "clinic", "#selection"),
     ("report_features", "clinic", "#features"),
+    ("report_effects", "clinic", "#effects"),
     ("report_samples", "clinic", "#samples"),
     ("check", "check", "header, #findings, #columns"),
 )

@@ -37,7 +37,8 @@ from looms import (
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.estimators._selection import cost_on
 from looms.folds import GapKFold
-from looms.selection._target_transforms import best_transform
+from looms.held_out import HeldOut
+from looms.selection._target_transforms import TARGET_TRANSFORMS, best_transform, smeared_means
 from looms.tables import TablePreprocessor
 
 N, M = 90, 15
@@ -459,6 +460,21 @@ class TestTarget:
         on_some = {name: errors(**options) for name, options in calls.items()}
         assert [name for name in calls if on_all[name] == on_some[name]] == [*calls][2:]
         assert errors() == on_some["rows"] != errors(seed=1)
+
+    @pytest.mark.parametrize("name", ["sqrt", "log", "log1p"])
+    @pytest.mark.parametrize("level", [0.0, 900.0], ids=["usual", "far residuals"])
+    def test_smeared_means_are_sums_over_residuals(self, name, level):
+        """Also where outputs and residuals are far from each other, and from the range."""
+        rng, transform = np.random.default_rng(0), TARGET_TRANSFORMS[name]
+        residuals = rng.normal(size=80)
+        weight = np.arange(80) % 3
+        held_out = HeldOut(residuals - level, np.zeros(80), weight)
+        outputs = np.append(2.0 * rng.normal(size=50), [-50.0, 8.0])
+        each = transform.inverse(outputs[:, None] + residuals)
+        found = smeared_means(transform, outputs + level, held_out)
+        expected = np.average(each, axis=1, weights=weight)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        assert (found >= 0.0).all()
 
     def test_is_transformed_back_by_smearing(self):
         model = TabularRegressor(["linear"], target="sqrt").fit(TABLE, NUMBERS)

@@ -1,6 +1,7 @@
 """Effects of columns against refits without each unit, and predictions of changed tables."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,107 @@ def test_of_a_transformed_target_in_its_units():
     check(found, lambda rest: kernel_without(rest, y), units, lambda f: np.exp(f) * smeared)
 
 
+def test_of_two_columns_against_refits_without_each_row():
+    """Beyond the sum of single effects: the target has a product."""
+    y = NUMBERS + X[:, 0] * X[:, 1]
+    model = KernelRegressor(KERNEL, mu=MU).fit(X, y)
+    firsts, every = [0.5, -0.2, -1.0, 1.4], np.arange(N)
+    found = EffectDisplay.compute(model, ("feature 2", 0), values=(firsts, VALUES))
+    assert (found.column, found.mean.shape) == (("feature 2", "feature 1"), (4, 3))
+    tables = [[np.tile([second, first], (N, 1)) for second in VALUES] for first in firsts]
+
+    def means(rest):
+        return np.array([[kernel_without(rest, y)(one).mean() for one in row] for row in tables])
+
+    without = np.array([means(np.delete(every, k)) for k in every])
+    np.testing.assert_allclose(found.mean, means(every), rtol=1e-8)
+    np.testing.assert_allclose(
+        found.standard_error, np.sqrt((N - 1) * without.var(axis=0)), rtol=1e-7
+    )
+
+
+def test_of_a_number_and_text_as_the_table_has_them():
+    model = TabularClassifier([KernelClassifier(KERNEL, mu=MU)]).fit(TABLE, CLASSES)
+    found = EffectDisplay.compute(model, ("size", "ward"), n_values=5)
+    sizes, wards = found.values
+    assert (len(sizes), wards.tolist()) == (5, ["01", "A3", "NA ward"])
+    one = TABLE.assign(size=sizes[1], ward=wards[2])
+    assert found.mean[1, 2] == pytest.approx(model.predict_proba(one)[:, 1].mean())
+
+
+def local_effects(f, ends, weight):
+    """Accumulated effects of column 2 by their definition, row by row, centered."""
+    sums, shares = np.zeros(len(ends) - 1), np.zeros(len(ends) - 1)
+    for row, w in zip(X, weight, strict=True):
+        for k, (low, high) in enumerate(pairwise(ends)):
+            if low < row[1] <= high or (k == 0 and row[1] == low):
+                sums[k] += w * np.subtract(*f(np.array([[row[0], high], [row[0], low]])))
+                shares[k] += w
+    curve = np.append(0.0, np.cumsum(sums / shares))
+    return curve - shares @ (curve[1:] + curve[:-1]) / 2 / shares.sum()
+
+
+@pytest.mark.parametrize("ends", [None, [-0.5, 0.9, 0.1]], ids=["usual", "given"])
+def test_accumulated_effects_against_refits_without_each_row(ends):
+    """Rows beyond the ends do not count."""
+    model, every = KernelRegressor(KERNEL, mu=MU).fit(X, NUMBERS), np.arange(N)
+    found = EffectDisplay.compute(model, "feature 2", kind="accumulated", values=ends, n_values=6)
+    if ends is None:
+        assert {X[:, 1].min(), X[:, 1].max()} < set(found.values) < set(X[:, 1])
+    else:
+        assert found.values.tolist() == sorted(ends)
+    without = np.array(
+        [
+            local_effects(kernel_without(np.delete(every, k), NUMBERS), found.values, np.ones(N))
+            for k in every
+        ]
+    )
+    expected = local_effects(kernel_without(every, NUMBERS), found.values, np.ones(N))
+    np.testing.assert_allclose(found.mean, expected, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(
+        found.standard_error, np.sqrt((N - 1) * without.var(axis=0)), rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize("column", ["size", "admitted"])
+def test_both_kinds_are_one_line_of_a_linear_model(column):
+    """Of a table, also with gaps and dates; ends are cells of it."""
+    model = TabularRegressor([KernelRegressor("linear", mu=MU)]).fit(TABLE, NUMBERS)
+    found = EffectDisplay.compute(model, column, kind="accumulated", n_values=7)
+    average = EffectDisplay.compute(model, column, values=found.values)
+    assert set(found.values) <= set(TABLE[column].dropna().to_numpy().astype(found.values.dtype))
+    away = average.mean - found.mean
+    np.testing.assert_allclose(away, away[0], rtol=1e-10)
+    assert np.ptp(found.mean) > 0.1 * (column == "size")
+    slope = found.standard_error / np.abs(found.mean)  # the band is that of a slope
+    np.testing.assert_allclose(slope, slope[0], rtol=1e-7)
+
+
+def test_rows_with_a_gap_are_not_in_accumulated_effects():
+    model = TabularRegressor([KernelRegressor(KERNEL, mu=MU)]).fit(TABLE, NUMBERS)
+    found = EffectDisplay.compute(model, "size", kind="accumulated", n_values=4)
+    bins = pd.cut(TABLE["size"], found.values, include_lowest=True, labels=False)
+    for k, (low, high) in enumerate(pairwise(found.values)):
+        own = TABLE[bins == k]
+        step = model.predict(own.assign(size=high)) - model.predict(own.assign(size=low))
+        assert found.mean[k + 1] - found.mean[k] == pytest.approx(step.mean())
+
+
+def test_accumulated_effects_do_not_extrapolate():
+    """Of two columns alike the average goes where no rows are."""
+    rng = np.random.default_rng(1)
+    first = np.linspace(-2.0, 2.0, 60)
+    alike = np.column_stack([first, first + 0.02 * rng.normal(size=60)])
+    model = KernelRegressor(RBF(0.3), mu=1e-3).fit(alike, first)
+    average, accumulated = (
+        EffectDisplay.compute(model, "feature 1", kind=kind, values=[-2.0, 0.0, 1.9])
+        for kind in ("average", "accumulated")
+    )
+    truth = np.array([-2.0, 0.0, 1.9]) / 2  # half of the sum that both give
+    wrong, right = (np.abs(np.diff(one.mean) - np.diff(truth)) for one in (average, accumulated))
+    assert right.max() < wrong.max() / 3
+
+
 @pytest.mark.parametrize("calibration", ["sigmoid", None])
 def test_of_classes_the_probability_or_the_decision_value(calibration):
     model = KernelClassifier(KERNEL, mu=MU, calibration=calibration).fit(X, CLASSES)
@@ -115,6 +217,9 @@ def test_weights_are_those_of_the_mean():
     found = EffectDisplay.compute(model, "feature 2", values=[0.0])
     assert found.mean[0] == pytest.approx(np.average(model.predict(changed), weights=weight))
     assert found.n_samples == N - 1
+    found = EffectDisplay.compute(model, "feature 2", kind="accumulated", n_values=5)
+    expected = local_effects(model.predict, found.values, weight)
+    np.testing.assert_allclose(found.mean, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_each_repetition_of_folds_would_count_anew():
@@ -191,6 +296,15 @@ def test_few_rows_of_many():
         ({"column": "size", "n_values": 0}, "n_values"),
         ({"column": "size", "values": []}, "values"),
         ({"column": ["size", "ward"]}, r"\['size', 'ward'\]"),
+        ({"column": ("size", "size")}, "Two columns are different"),
+        ({"column": ("size", "ward"), "values": ([1.0],)}, "values of each"),
+        ({"column": ("size", "ward"), "values": ([], None)}, "values are empty"),
+        ({"column": ("size", "ward"), "kind": "accumulated"}, "are of one column"),
+        ({"column": "ward", "kind": "accumulated"}, "'ward', have no order .*'average'"),
+        ({"column": "size", "kind": "accumulated", "values": [1.0]}, "two values of 'size'"),
+        ({"column": "size", "kind": "accumulated", "values": [None, 1, 2]}, "no gaps"),
+        ({"column": "size", "kind": "accumulated", "values": [50, 60]}, "between 50 and 60"),
+        ({"column": "size", "kind": "accumulate"}, "did you mean 'accumulated'"),
         ({"column": 4}, "column must be 0 to 3, got 4"),
         ({"column": 3}, "'same'"),
     ],
@@ -241,3 +355,24 @@ def test_kernel_matrices_and_rows_in_blocks():
     model = KernelRegressor(KERNEL, mu=MU, n_landmarks=5).fit(ArrayBlocks(X), NUMBERS)
     with pytest.raises(ValueError, match="rows in blocks"):
         EffectDisplay.compute(model, "feature 1")
+
+
+@pytest.mark.parametrize(
+    ("column", "n_lines", "labels"),
+    [
+        (("size", "ward"), 3, ["01", "A3", "NA ward"]),
+        (("ward", "admitted"), 4, ["2024-02-26", "2024-02-29", "2024-03-01", "2024-03-03"]),
+        ("size", 1, []),
+    ],
+    ids=str,
+)
+def test_each_value_of_the_second_column_is_drawn(column, n_lines, labels):
+    model = TabularRegressor([KernelRegressor(KERNEL, mu=MU)]).fit(TABLE, NUMBERS)
+    ax = EffectDisplay.from_estimator(model, column, n_values=6).ax_
+    assert len(ax.lines) == n_lines
+    legend = ax.get_legend()
+    if not labels:
+        assert legend is None
+        return
+    assert [text.get_text() for text in legend.get_texts()] == labels
+    assert legend.get_title().get_text() == column[1]

@@ -23,8 +23,9 @@ from looms import (
 )
 from looms.calibration import loo_probabilities
 from looms.calibration._scores import brier_score
-from looms.diagnostics import case_deletion
-from looms.report import facts, summary_schema
+from looms.diagnostics import case_deletion, permutation_test
+from looms.folds import GapKFold
+from looms.report import EffectDisplay, facts, summary_schema
 from looms.report import summary as of_report
 from looms.report.facts import SCHEMA, Facts
 from looms.report.page import render
@@ -269,6 +270,64 @@ def test_many_classes_and_features_are_cut():
     assert found["data"]["named"] is False
     assert "the 30 largest of 32" in page
     assert "The first 60 of 70 columns" in page
+
+
+def test_effects_are_of_the_leading_columns():
+    """By the display of each; dates and text as JSON has them."""
+    table = TABLE.assign(day=pd.date_range("2021-03-01", periods=60), side=["left", "right"] * 30)
+    y = 3.0 * TABLE.x + (table.side == "left") + 0.1 * table.day.dt.day
+    model = TabularRegressor([KernelRegressor("linear", mu=0.01)]).fit(table, y)
+    found = summary(model)
+    leading = [
+        row["name"]
+        for row in found["features"]["rows"]
+        if row["importance"] > 2 * row["standard_error"]
+    ]
+    assert {"x", "day", "side"} <= set(leading)
+    told = {one.pop("column"): one for one in found["effects"]}
+    assert list(told) == leading
+    for name, one in told.items():
+        effect = EffectDisplay.compute(model, name, values=one["values"], n_samples=100)
+        for key in ("mean", "standard_error"):
+            np.testing.assert_allclose(one[key], getattr(effect, key), rtol=1e-9)
+        assert (one["n_samples"], one["mean_of"]) == (60, "prediction of the target")
+    assert told["side"]["values"] == ["left", "right"]
+    assert len(told["day"]["values"]) == 10
+    assert told["day"]["values"][0].startswith("2021-03-")
+
+
+def test_of_noise_there_are_no_effects_and_the_test_says_so():
+    noise = np.random.default_rng(3).normal(size=60)
+    facts = Facts(KernelRegressor(mu=0.1).fit(TABLE, noise))
+    assert facts.summary["effects"] == []
+    assert "No column has a rise above" in render(facts)
+    told = facts.summary["permutation"]
+    test = permutation_test(facts.estimator, told["n_permutations"])
+    assert told["p_value"] == test.p_value > 0.05
+    assert f"p = {test.p_value:.3g}, by 199 permutations of the target among rows." in render(facts)
+
+
+def test_where_a_permutation_test_has_no_meaning(monkeypatch):
+    windows = KernelClassifier(mu=0.1, cv=GapKFold(4)).fit(TABLE, Y)
+    assert summary(windows)["permutation"] is None
+    assert "Better than chance?" not in render(Facts(windows))
+    model = KernelClassifier(mu=0.1).fit(TABLE, Y)
+    told = summary(model)["permutation"]
+    assert told == {"p_value": 0.005, "n_permutations": 199, "permuted": "rows"}
+    assert "p = 0.005, the least that 199 permutations" in render(Facts(model))
+    monkeypatch.setattr(facts, "MOST_PERMUTED", 59)
+    assert summary(model)["permutation"] is None
+
+
+def test_spectra_and_several_targets_have_no_effects():
+    waves = np.random.default_rng(0).normal(size=(40, 30))
+    spectra = pd.DataFrame(waves, columns=[str(k) for k in range(900, 930)])
+    told = Facts(KernelRegressor(mu=0.1).fit(spectra, waves[:, 3]))
+    assert told.summary["effects"] is None
+    assert 'id="effects"' not in render(told)
+    several = KernelRegressor(mu=0.1).fit(TABLE, TABLE)
+    kinds = KernelClassifier(mu=0.1).fit(TABLE, np.arange(60) % 3)
+    assert summary(several)["effects"] is summary(kinds)["effects"] is None
 
 
 @pytest.mark.slow

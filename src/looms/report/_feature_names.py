@@ -56,7 +56,7 @@ class Features(NamedTuple):
             given = self.places[int(given)] if self.places else _column(given)
         if not isinstance(given, str):
             raise ValueError(
-                f"One column is shown at a time, by its name or its place from 0; got {given!r}."
+                f"A column is named, or numbered from 0, and two are a tuple; got {given!r}."
             )
         if (by_place or given in self.places) and given not in self.sources:
             raise ValueError(f"The model does not use column {given!r}.")

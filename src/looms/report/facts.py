@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from typing import Any
 
@@ -20,8 +21,9 @@ from looms._words import count, row_name
 from looms.assessment._result import Assessment
 from looms.blocks import rows_in_memory
 from looms.criteria import WMW, as_criterion
-from looms.diagnostics import case_deletion
+from looms.diagnostics import case_deletion, permutation_test
 from looms.diagnostics._case_deletion import CaseDeletion
+from looms.diagnostics._permutation import PermutationTest
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import name_of
 from looms.estimators._warnings import warn_of_order
@@ -31,6 +33,7 @@ from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import ReliabilityDisplay, probabilities_of
+from looms.report.displays.effects import EffectDisplay, value_text
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.model import Reported, model_of, relevances
 from looms.report.overview import overview, text_of
@@ -44,6 +47,10 @@ SCHEMA = 5
 #: Most samples for which the effect of each is computed: n³ flops and some n×n arrays. On m
 #: landmarks n m² counts. So it does for refits of a certificate.
 MOST_DELETIONS = 1500
+#: Most samples for which the targets are permuted, and how often: a third of a second.
+MOST_PERMUTED, _PERMUTATIONS = 200, 199
+#: Columns whose effects are drawn, the leading ones, and numbers of values and samples of each.
+_MOST_EFFECTS, _VALUES, _SAMPLES = 4, 10, 100
 #: Flops of a pair of samples, at least.
 _LEAST_ORDER = 8
 #: Difference of rows from those of the fit, by the largest number, that is rounding.
@@ -89,7 +96,8 @@ def summary(
         which `looms.report.summary_schema` describes, are ``schema``, ``title``, ``date``,
         ``looms_version``, ``task``; the ``data``; what was ``asked``; what was ``chosen`` from the
         ``candidates``, ``n_candidates`` in all, by which ``loss``; ``loo``, scores of held-out
-        predictions; the ``assessment`` by outer splits; the ``headline``; the ``features``,
+        predictions; the ``assessment`` by outer splits; the ``headline``; the ``permutation`` test
+        of few rows; the ``features`` that matter, and ``effects`` of the leading ones; the
         ``samples`` and ``groups`` that matter; the ``certificate`` of held-out outputs;
         ``cautions``.
 
@@ -275,6 +283,29 @@ class Facts:
         return None if self.model.table is None else ImportanceDisplay.compute(self.estimator)
 
     @cached_property
+    def effects(self) -> list[EffectDisplay] | None:
+        """Effects of the columns that lead by more than two standard errors; none if none does.
+
+        None without importance, for spectra, and for several targets or classes, each of which has
+        effects of its own.
+        """
+        found, one = self.importance, self.model.fitted.rows.targets[0].size == 1
+        if found is None or found.along_numbers or not one or len(self.model.classes) > 2:
+            return None
+        leading = zip(found.names, found.value, found.standard_error, strict=True)
+        names = [name for name, rise, error in leading if rise > 2 * error][:_MOST_EFFECTS]
+        effect = partial(EffectDisplay.compute, n_values=_VALUES, n_samples=_SAMPLES)
+        return [effect(self.estimator, name) for name in names]
+
+    @cached_property
+    def permuted(self) -> PermutationTest | None:
+        """Test by permuted targets; None for many samples, or where it has no meaning."""
+        with suppress(ValueError):
+            if self.model.n <= MOST_PERMUTED:
+                return permutation_test(self.model.whole, _PERMUTATIONS)
+        return None
+
+    @cached_property
     def deletion(self) -> CaseDeletion | None:
         """Effect of leaving out each sample, or group; None for many, or fewer than three.
 
@@ -370,7 +401,9 @@ class Facts:
                 "loo": loo,
                 "assessment": None if assessment is None else outer(assessment),
                 "headline": headline(model, assessment),
+                "permutation": self._permutation,
                 "features": self._features,
+                "effects": self._effects,
                 "samples": samples(model, self.deletion, self.names, self.named_by),
                 "groups": groups_left_out(self.deletion),
                 "certificate": self._certificate,
@@ -443,6 +476,34 @@ class Facts:
             "n_samples": importance.n_samples if importance else self.model.n_landmarks or 0,
             "n_repeats": importance.n_repeats if importance else 0,
         }
+
+    @property
+    def _effects(self) -> list[dict[str, Any]] | None:
+        if self.effects is None:
+            return None
+        told = []
+        for effect in self.effects:
+            values = np.asarray(effect.values)
+            times = values.dtype.kind == "M"
+            told.append(
+                {
+                    "column": effect.column,
+                    "mean_of": effect.mean_of,
+                    "n_samples": effect.n_samples,
+                    "values": [*map(value_text, values)] if times else values.tolist(),
+                    "mean": effect.mean.tolist(),
+                    "standard_error": effect.standard_error.tolist(),
+                }
+            )
+        return told
+
+    @property
+    def _permutation(self) -> dict[str, Any] | None:
+        test = self.permuted
+        if test is None:
+            return None
+        values = {"p_value": test.p_value, "n_permutations": len(test.random)}
+        return values | {"permuted": test.permuted}
 
     @property
     def _certificate(self) -> dict[str, Any] | None:

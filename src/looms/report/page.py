@@ -20,10 +20,9 @@ from looms._files import write_whole
 from looms._optional import require
 from looms.assessment._result import Assessment
 from looms.report import text
-from looms.report.displays.base import Display, numbers_of
+from looms.report.displays.base import Display
 from looms.report.displays.classes import DecisionCurveDisplay, PrecisionRecallDisplay, RocDisplay
 from looms.report.displays.errors import OptimismDisplay
-from looms.report.displays.features import MOST_BARS
 from looms.report.displays.samples import KINDS, CaseDeletionDisplay, ResidualsDisplay
 from looms.report.displays.search import (
     CandidatesDisplay,
@@ -102,7 +101,7 @@ def write_html(
     Notes
     -----
     It takes some seconds beyond the fit: about 4·10¹⁰ flops for the surface of the criterion and
-    the importance of the columns, whatever the number of samples.
+    the importance of the columns, whatever the number of samples, and their effects.
 
     Examples
     --------
@@ -281,13 +280,9 @@ def displays_of(facts: Facts) -> dict[str, Display]:
             shown["decisions"] = DecisionCurveDisplay.compute(estimator, probabilities=p)
     if not model.outcome.decides:
         shown["residuals"] = ResidualsDisplay.compute(estimator)
-    columns = facts.importance
-    if (
-        columns is not None
-        and len(columns.names) > MOST_BARS
-        and numbers_of(columns.names) is not None
-    ):
-        shown["features"] = columns
+    if facts.importance is not None and facts.importance.along_numbers:
+        shown["features"] = facts.importance
+    shown |= {f"effect {k}": effect for k, effect in enumerate(facts.effects or [])}
     names = facts.names
     shown["samples"] = CaseDeletionDisplay.compute(estimator, kind="residual", names=names)
     if facts.deletion is not None:

@@ -14,7 +14,6 @@ from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
 
-_NUMBERS = 1 << 20  # in an array of a block
 _LARGEST_LOG = np.log(np.finfo(np.float64).max)
 
 
@@ -26,11 +25,16 @@ class TargetTransform:
     ----------
     least : smallest target allowed; inverses are never below it.
     forward, inverse : g, and its inverse, which treats values below the range of g as its end.
+    factors : pairs of functions a, b such that the inverse of u + v is Σ a(u) b(v) above ``end``,
+        and zero below it; none if nothing is transformed.
+    end : end of the range of g.
     """
 
     least: float
     forward: Callable[[Array], Array]
     inverse: Callable[[Array], Array]
+    factors: tuple[tuple[Callable[[Array], Array], Callable[[Array], Array]], ...] = ()
+    end: float = -np.inf
 
     @property
     def keeps_scale(self) -> bool:
@@ -52,9 +56,21 @@ def _bounded_exp(z: Array) -> Array:
 #: By name, the simplest first.
 TARGET_TRANSFORMS = {
     "none": TargetTransform(-np.inf, np.array, np.array),
-    "sqrt": TargetTransform(0.0, np.sqrt, lambda z: np.maximum(z, 0.0) ** 2),
-    "log": TargetTransform(0.0, np.log, _bounded_exp),
-    "log1p": TargetTransform(0.0, np.log1p, lambda z: np.maximum(_bounded_exp(z) - 1.0, 0.0)),
+    "sqrt": TargetTransform(
+        0.0,
+        np.sqrt,
+        lambda z: np.maximum(z, 0.0) ** 2,
+        ((np.square, np.ones_like), (lambda u: 2.0 * u, np.array), (np.ones_like, np.square)),
+        0.0,
+    ),
+    "log": TargetTransform(0.0, np.log, _bounded_exp, ((_bounded_exp, np.exp),)),
+    "log1p": TargetTransform(
+        0.0,
+        np.log1p,
+        lambda z: np.maximum(_bounded_exp(z) - 1.0, 0.0),
+        ((_bounded_exp, np.exp), (np.ones_like, lambda v: -np.ones_like(v))),
+        0.0,
+    ),
 }
 #: "none" of targets that other transforms admit, too: what is below zero is zero.
 NONNEGATIVE = TargetTransform(0.0, np.array, lambda z: np.maximum(z, 0.0))
@@ -123,7 +139,7 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
 
     Notes
     -----
-    O(m n), in blocks of 8 MB.
+    O((m + n) log n): residuals in order of size, and sums over those above each place.
 
     Examples
     --------
@@ -135,10 +151,14 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
         return transform.inverse(outputs)
     used = held_out.sample_weight > 0
     residuals, weight = held_out.residuals[used], held_out.sample_weight[used]
-    share, step = weight / weight.sum(), max(1, _NUMBERS // len(residuals))
-    blocks = [outputs[start : start + step] for start in range(0, len(outputs), step)]
-    means = [transform.inverse(block[:, None] + residuals) @ share for block in blocks]
-    return np.concatenate([np.empty(0), *means])
+    order = np.argsort(residuals)
+    largest, share = residuals[order[-1]], weight[order] / weight.sum()
+    below, outputs = residuals[order] - largest, outputs + largest  # so that no factor overflows
+    first, means = np.searchsorted(below, transform.end - outputs, side="right"), 0.0 * outputs
+    for of_output, of_residual in transform.factors:
+        sums = np.cumsum((share * of_residual(below))[::-1])[::-1]
+        means += of_output(outputs) * np.append(sums, 0.0)[first]
+    return np.maximum(means, 0.0)
 
 
 def means_without_own(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
@@ -148,4 +168,4 @@ def means_without_own(transform: TargetTransform, outputs: Array, held_out: Held
     weight, total = held_out.sample_weight, held_out.sample_weight.sum()
     own = weight * transform.inverse(outputs + held_out.residuals)
     rest = total * smeared_means(transform, outputs, held_out) - own
-    return np.asarray(rest / (total - weight))
+    return np.asarray(np.maximum(rest, 0.0) / (total - weight))

@@ -56,7 +56,7 @@ class Display(ABC):
         ax.spines[["top", "right"]].set_visible(False)
         if ax.get_legend_handles_labels()[0]:
             legend = ax.legend(**self._legend(ax), fontsize="small", frameon=False)
-            for text in legend.get_texts():
+            for text in (*legend.get_texts(), legend.get_title()):
                 text.set_parse_math(False)
         return self
 

@@ -1,45 +1,56 @@
-"""Effect of a column: mean predictions if all rows had the same value of it, with bands."""
+"""Effects of one column or two: mean predictions if all rows had the same values, with bands."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_array
 
-from looms._checks import check_count
+from looms._checks import check_count, check_known
 from looms._optional import require
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.report.displays.base import Display, label_axes, label_ticks
 from looms.report.displays.features import values_of, with_values
 from looms.report.model import Reported, model_of, sampled_rows
+from looms.report.text import short
 from looms.tables._preprocessor import cells_of_features, features_of_cells
+
+#: Kinds of effects.
+_KINDS = ("average", "accumulated")
+#: Largest number of usual values of the second of two columns, each of which has a line.
+_MOST_LINES = 4
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class EffectDisplay(Display):
-    """Mean prediction if all rows had the same value of a column, with bands.
+    """Mean prediction if all rows had the same value of a column, or of two, with bands.
 
     It is drawn along numbers and dates, with a dot at each value, and beside the names of
-    categories. Bands and bars are two standard errors wide on either side.
+    categories. Bands and bars are two standard errors wide on either side. Of two columns each
+    value of the second has a line, or dots, of its own.
 
     Parameters
     ----------
-    column : str
-        Name of the column.
-    values : ndarray of shape (n_values,)
+    column : str, or tuple of two str
+        Name of the column, or of both.
+    values : ndarray of shape (n_values,), or tuple of two
         Values that all rows got: floats, times, or texts of categories. A gap is NaN or NaT.
-    mean : ndarray of shape (n_values,)
-        Mean prediction with each value, in units of the target, or of probability.
-    standard_error : ndarray of shape (n_values,)
+    mean : ndarray of shape (n_values,), or (n_values, n_values of the second column)
+        Mean prediction with each value, in units of the target, or of probability; of the kind
+        "accumulated" its change from that of the rows as they are.
+    standard_error : ndarray of the same shape
         Jackknife standard error of the mean.
     mean_of : str
         What the mean is of, such as "probability of yes".
+    kind : {"average", "accumulated"}
+        What was asked for.
     n_samples, n_units : int
-        Number of rows in each mean, and of models without a unit.
+        Number of rows, and of models without a unit.
 
     Examples
     --------
@@ -53,17 +64,23 @@ class EffectDisplay(Display):
     ('petal width (cm)', 'mean probability of virginica')
     """
 
-    column: str
-    values: AnyArray
+    column: str | tuple[str, str]
+    values: AnyArray | tuple[AnyArray, AnyArray]
     mean: Array
     standard_error: Array
     mean_of: str
+    kind: str
     n_samples: int
     n_units: int
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, column: str | int, *, ax: Any = None, **options: Any
+        cls,
+        estimator: Any,
+        column: str | int | tuple[str | int, str | int],
+        *,
+        ax: Any = None,
+        **options: Any,
     ) -> Self:
         """Compute the display of a fitted model, and draw it on ``ax``, or a new figure.
 
@@ -75,48 +92,62 @@ class EffectDisplay(Display):
     def compute(
         cls,
         estimator: Any,
-        column: str | int,
+        column: str | int | tuple[str | int, str | int],
         *,
+        kind: str = "average",
         values: Sequence[Any] | None = None,
         target: Any = None,
         n_values: int = 20,
         n_samples: int = 200,
         random_state: int = 0,
     ) -> Self:
-        r"""Partial dependence on a column, and its jackknife standard error.
+        r"""Partial dependence on a column or two, and its jackknife standard error.
 
         .. math:: \bar f(v) = \frac{1}{\sum_i w_i} \sum_i w_i f(x_i^v), \quad
                   \mathrm{se}(v)^2 = \frac{m - 1}{m} \sum_k (\bar f_k(v) - \bar f_\cdot(v))^2
 
         where :math:`x_i^v` is row i with the value v in the column, in all features that were made
         of it, :math:`w_i` its weight, :math:`\bar f_k` the same mean by the model without unit k of
-        m, and :math:`\bar f_\cdot` the mean of these [F01 section 8.2; ES81]. Units are rows,
-        groups, or the folds that the model was tuned by; of repeated folds those of one repetition.
-        In a stack with estimators of scikit-learn, such as the boosted trees of the default, they
-        are the folds that the fit kept models without. Nothing is fitted. Hyper-parameters,
-        calibration, and the residuals by which a transform goes back, stay the same: the error does
-        not include their choice. Rows get values that may not go together, and where there are no
-        rows the model extrapolates.
+        m, and :math:`\bar f_\cdot` the mean of these [F01 section 8.2; ES81]. Of two columns v is a
+        pair. Of the kind "accumulated", for numbers and dates, in the place of the mean is
+
+        .. math:: \bar f(v_b) = c + \sum_{a \le b} \frac{1}{\sum_{i \in a} w_i}
+                  \sum_{i \in a} w_i (f(x_i^{v_a}) - f(x_i^{v_{a-1}}))
+
+        over the rows i whose value is above :math:`v_{a-1}` and at most :math:`v_a`, with c such
+        that the mean over rows is zero, between the values by trapezoids [AZ20 section 2]. So no
+        row gets a value far from its own. Units are rows, groups, or the folds that the model was
+        tuned by; of repeated folds those of one repetition. In a stack with estimators of
+        scikit-learn, such as the boosted trees of the default, they are the folds that the fit kept
+        models without. Nothing is fitted. Hyper-parameters, calibration, and the residuals by which
+        a transform goes back, stay the same: the error does not include their choice. By the
+        average, rows get values that may not go together, and where there are no rows the model
+        extrapolates.
 
         Parameters
         ----------
         estimator : estimator
             A fitted looms model, a pipeline that ends in one, or a search with such a
             ``best_estimator_``.
-        column : str or int
+        column : str or int, or tuple of two
             Name of the column, as in `ImportanceDisplay`, or its place in the table, from 0. Of
             features that other steps than a `looms.tables.TablePreprocessor` made, such as a
-            scaler, it is one of these, and has the values that they made.
-        values : sequence, default=None
+            scaler, it is one of these, and has the values that they made. Of two columns the first
+            is drawn along the axis.
+        kind : {"average", "accumulated"}, default="average"
+            The mean with the value in all rows, or the accumulated local effect. Where columns are
+            correlated the first extrapolates, and the second does not.
+        values : sequence, or tuple of two, default=None
             Cells, as in the table; None is a gap. By default quantiles of numbers and dates, and
-            the most common categories.
+            the most common categories. Of two columns the sequence of either may be None.
         target : object, default=None
             A class, whose probability is shown, or, without a calibrator, whose decision value; by
             default the positive one of two. Of several numbers, the place of one, from 0.
         n_values : int, default=20
-            Largest number of values, if they are not given.
+            Largest number of values, if they are not given; of the second of two columns it is 4.
         n_samples : int, default=200
-            Number of rows in a mean, drawn by class, if there are more.
+            Number of predictions in a mean, by rows drawn by class, if there are more. Of the kind
+            "accumulated" each row is predicted twice, at either end of an interval of values.
         random_state : int, default=0
             Draws the rows.
 
@@ -132,14 +163,14 @@ class EffectDisplay(Display):
         ValueError
             If there is no such column, or the model does not use it; a value is of another kind
             than the column, or no row of the fit has that category; a class or number has to be
-            named; for a precomputed kernel, which has no columns, or rows in blocks, which are not
-            kept.
+            named; of the kind "accumulated", for two columns, for categories, which have no order,
+            for gaps, and for an interval of values without rows; for a precomputed kernel, which
+            has no columns, or rows in blocks, which are not kept.
 
         Notes
         -----
         A value takes n_samples × n kernel values for each kernel, and n_samples × n × m flops,
-        after n³ flops for the models without each unit. A transform of the target takes as many
-        values of its inverse, half a minute for 20 values, 200 samples and n = m = 1000.
+        after n³ flops for the models without each unit. Of two columns a value is a pair.
 
         Examples
         --------
@@ -158,48 +189,84 @@ class EffectDisplay(Display):
         """
         check_count(n_values, "n_values")
         check_count(n_samples, "n_samples")
+        check_known(kind, "kind", _KINDS)
         model = model_of(estimator)
         if model.fitted.pairwise:
             raise ValueError("A precomputed kernel has no columns that could have other values.")
-        if values is not None and np.size(values) == 0:
-            raise ValueError("values are empty: give cells of the column, or None for usual ones.")
-        features, name = model.features, model.features.column(column)
+        names, given = _asked(model, column, values)
         place, mean_of = _target(model, target)
-        rows = sampled_rows(model, n_samples, random_state)
-        X, weight = model.fitted.X[rows], model.fitted.rows.weight[rows]
-        given = _usual(model, name, n_values) if values is None else values
-        if features.preprocessor is None:
-            made = check_array(np.reshape(given, (-1, 1)), dtype=np.float64)
-            shown = made[:, 0]
-        else:
-            shown, made = features_of_cells(features.preprocessor, name, given)
-        changed = (with_values(X, features.columns[name], value) for value in made)
-        means = np.array([_means(model, one, weight, place) for one in changed])
-        away, m = means[:, 1:] - means[:, 1:].mean(axis=1, keepdims=True), means.shape[1] - 1
+        along = kind == "accumulated"
+        if along and len(names) > 1:
+            raise ValueError("Accumulated effects are of one column: take kind='average' for two.")
+        size = n_samples * (n_values + 1) // 2 if along else n_samples
+        rows = sampled_rows(model, size, random_state)
+        of_kind = _accumulated if along else _averages
+        shown, means = of_kind(model, place, names, given, n_values, rows)
+        away, m = means[..., 1:] - means[..., 1:].mean(axis=-1, keepdims=True), means.shape[-1] - 1
+        columns = [f"{name}, as prepared" if model.features.prepared else name for name in names]
         return cls(
-            column=f"{name}, as prepared" if features.prepared else name,
-            values=shown,
-            mean=means[:, 0],
-            standard_error=np.sqrt((m - 1) / m * np.square(away).sum(axis=1)),
+            column=columns[0] if len(columns) == 1 else (columns[0], columns[1]),
+            values=shown[0] if len(shown) == 1 else (shown[0], shown[1]),
+            mean=means[..., 0],
+            standard_error=np.sqrt((m - 1) / m * np.square(away).sum(axis=-1)),
             mean_of=mean_of,
+            kind=kind,
             n_samples=len(rows),
             n_units=m,
         )
 
     def _draw(self, ax: Any) -> None:
-        error, of = 2 * self.standard_error, f"mean {self.mean_of}"
-        if self.values.dtype == object:
-            ax.errorbar(self.mean, range(len(error)), xerr=error, fmt="o", color="C0", markersize=4)
-            label_ticks(ax, [text if isinstance(text, str) else "missing" for text in self.values])
-            return label_axes(ax, of, self.column)
-        order = np.argsort(self.values)
-        values, mean, error = self.values[order], self.mean[order], error[order]
-        ax.fill_between(values, mean - error, mean + error, color="C0", alpha=0.25, linewidth=0)
-        ax.plot(values, mean, "o-", color="C0", markersize=3)
-        if values.dtype.kind == "M":
+        columns = (self.column,) if isinstance(self.column, str) else self.column
+        values = self.values if isinstance(self.values, tuple) else (self.values,)
+        of = f"{'mean' if self.kind == 'average' else 'accumulated effect on'} {self.mean_of}"
+        labels = [None] if len(values) == 1 else [short(value_text(value)) for value in values[1]]
+        means, errors = (x.reshape(len(x), -1).T for x in (self.mean, 2 * self.standard_error))
+        if values[0].dtype == object:
+            label_ticks(ax, [value_text(value) for value in values[0]])
+            label_axes(ax, of, columns[0])
+        else:
+            label_axes(ax, columns[0], of)
+        order, alpha = np.argsort(values[0]), 0.25 if len(labels) == 1 else 0.15
+        for k, (label, mean, error) in enumerate(zip(labels, means, errors, strict=True)):
+            style = {"color": f"C{k}", "label": label}
+            if values[0].dtype == object:
+                places = np.arange(len(mean)) + 0.15 * (k - (len(labels) - 1) / 2)
+                ax.errorbar(mean, places, xerr=error, fmt="o", markersize=4, **style)
+                continue
+            x, y, band = values[0][order], mean[order], error[order]
+            ax.fill_between(x, y - band, y + band, color=f"C{k}", alpha=alpha, linewidth=0)
+            ax.plot(x, y, "o-", markersize=3, **style)
+        if values[0].dtype.kind == "M":
             dates = require("matplotlib.dates", "EffectDisplay.plot", "plot")
             ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(ax.xaxis.get_major_locator()))
-        label_axes(ax, self.column, of)
+
+    def _legend(self, ax: Any) -> dict[str, Any]:
+        title = {"title": short(self.column[1]), "title_fontsize": "small"}
+        return super()._legend(ax) | title
+
+
+def value_text(value: Any) -> str:
+    """A value as a label has it, a time to the second."""
+    if isinstance(value, str):
+        return value
+    if value is None or value != value:
+        return "missing"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    rounded = (value + np.timedelta64(500, "ms")).astype("M8[s]")
+    return str(np.datetime_as_string(rounded, unit="auto"))
+
+
+def _asked(model: Reported, column: Any, values: Any) -> tuple[list[str], list[Any]]:
+    """Names of a column or two, and for each the values given, or None."""
+    pair = isinstance(column, tuple)
+    given = [values] if not pair else [None, None] if values is None else list(values)
+    names = [model.features.column(one) for one in (column if pair else [column])]
+    if len({*names}) != len(given) or len(given) > 2:
+        raise ValueError(f"Two columns are different, and have values of each; got {column!r}.")
+    if any(one is not None and np.size(one) == 0 for one in given):
+        raise ValueError("values are empty: give cells of the column, or None for usual ones.")
+    return names, given
 
 
 def _target(model: Reported, target: Any) -> tuple[int, str]:
@@ -221,9 +288,7 @@ def _target(model: Reported, target: Any) -> tuple[int, str]:
 
 def _usual(model: Reported, column: str, most: int) -> AnyArray:
     """Quantiles of the numbers of a column, or its most common categories, in order."""
-    table = model.features.preprocessor
-    made = values_of(model.fitted.X[model.fitted.rows.train], model.features.columns[column])
-    values = made[:, 0] if table is None else cells_of_features(table, column, made)
+    values = _cells(model, column, model.fitted.X[model.fitted.rows.train])
     different, counts = np.unique(values, return_counts=True)
     if len(different) <= most:
         return different
@@ -233,16 +298,93 @@ def _usual(model: Reported, column: str, most: int) -> AnyArray:
     return different[np.unique(np.searchsorted(np.cumsum(counts), shares))]
 
 
-def _means(model: Reported, X: Matrix, weight: Array, place: int) -> Array:
-    """Mean prediction by the model, and by that without each unit, (1 + n_units,)."""
+def _cells(model: Reported, column: str, X: Matrix) -> AnyArray:
+    """Cells of a column in some rows, without gaps and rare categories."""
+    made, table = values_of(X, model.features.columns[column]), model.features.preprocessor
+    return made[:, 0] if table is None else cells_of_features(table, column, made)
+
+
+def _made(model: Reported, column: str, given: Any) -> tuple[AnyArray, Array]:
+    """Values of a column, (n,), and the features that are made of them, (n, k)."""
+    if model.features.preprocessor is not None:
+        return features_of_cells(model.features.preprocessor, column, given)
+    made = check_array(np.reshape(given, (-1, 1)), dtype=np.float64)
+    return made[:, 0], made
+
+
+def _averages(
+    model: Reported, place: int, names: list[str], given: list[Any], most: int, rows: AnyArray
+) -> tuple[list[AnyArray], Array]:
+    """Values of each column, and mean predictions with them by each model, (..., 1 + n_units)."""
+    limits = [most, min(most, _MOST_LINES)]
+    cells = [
+        _made(model, name, _usual(model, name, limit) if one is None else one)
+        for name, one, limit in zip(names, given, limits, strict=False)
+    ]
+    features = [k for name in names for k in model.features.columns[name]]
+    X, means = model.fitted.X[rows], _means(model, place)
+    shown, made = [one for one, _ in cells], [one for _, one in cells]
+    found = [
+        means(with_values(X, features, np.concatenate(values)), rows) for values in product(*made)
+    ]
+    return shown, np.reshape(found, (*map(len, shown), -1))
+
+
+def _accumulated(
+    model: Reported, place: int, names: list[str], given: list[Any], most: int, rows: AnyArray
+) -> tuple[list[AnyArray], Array]:
+    """Ends of intervals of a column, and effects up to them by each model, (n, 1 + n_units)."""
+    (name,), (ends,) = names, given
+    X, features = model.fitted.X[rows], model.features.columns[name]
+    cells, means = _cells(model, name, X), _means(model, place)
+    if cells.dtype == object:
+        raise ValueError(
+            f"Categories, as in column {name!r}, have no order along which effects accumulate: "
+            "take kind='average'."
+        )
+    if ends is None:
+        ends = np.sort(cells)[np.linspace(0, len(cells) - 1, most).astype(int)]
+    shown, made = _made(model, name, ends)
+    shown, first = np.unique(shown, return_index=True)
+    made = made[first]
+    if len(shown) < 2 or made[:, 1:].any():
+        raise ValueError(f"Accumulated effects take two values of {name!r} at least, and no gaps.")
+    inside = (shown[0] <= cells) & (cells <= shown[-1])
+    present = np.flatnonzero(~values_of(X, features)[:, 1:].any(axis=1))[inside]
+    numbers, steps, shares = np.maximum(np.searchsorted(shown, cells[inside]), 1), [], []
+    for k in range(1, len(shown)):
+        own = present[numbers == k]
+        if not len(own):
+            between = f"{value_text(shown[k - 1])} and {value_text(shown[k])}"
+            raise ValueError(f"No row has a value of {name!r} between {between}: leave one out.")
+        low, high = (
+            means(with_values(X[own], features, one), rows[own]) for one in made[k - 1 :][:2]
+        )
+        steps.append(high - low)
+        shares.append(model.fitted.rows.weight[rows[own]].sum())
+    effects = np.concatenate([np.zeros((1, len(steps[0]))), np.cumsum(steps, axis=0)])
+    return [shown], effects - np.average((effects[1:] + effects[:-1]) / 2, axis=0, weights=shares)
+
+
+def _means(model: Reported, place: int) -> Callable[[Matrix, AnyArray], Array]:
+    """Function of changed rows and their numbers: mean predictions, (1 + n_units,).
+
+    The first is that of the model, the others of the models without each unit.
+    """
     fitted, outcome, units = model.fitted, model.outcome, model.fitted.units_at_hand
     units = units.only(np.unique(units.own[units.own >= 0]))  # once, if they are repeated
-    with blas_threads(model.n):
-        f, without = fitted.outputs(X), fitted.left_out.at(X, units)
-    outputs = np.concatenate([f.reshape(len(f), 1, -1), without], axis=1)
-    values = outputs.reshape(-1, *f.shape[1:])
-    if outcome.decides:
-        values = outcome.of_classes(values, fitted.rule)
-    else:
-        values = fitted.predicted(values)
-    return np.asarray(weight @ values.reshape(*outputs.shape[:2], -1)[:, :, place] / weight.sum())
+
+    def means(X: Matrix, rows: AnyArray) -> Array:
+        with blas_threads(model.n):
+            f, without = fitted.outputs(X), fitted.left_out.at(X, units)
+        outputs = np.concatenate([f.reshape(len(f), 1, -1), without], axis=1)
+        values = outputs.reshape(-1, *f.shape[1:])
+        if outcome.decides:
+            values = outcome.of_classes(values, fitted.rule)
+        else:
+            values = fitted.predicted(values)
+        each = np.asarray(values).reshape(*outputs.shape[:2], -1)[:, :, place]
+        weight = fitted.rows.weight[rows]
+        return np.asarray(weight @ each / weight.sum())
+
+    return means

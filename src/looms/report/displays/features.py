@@ -182,6 +182,11 @@ class ImportanceDisplay(ModelDisplay):
             n_columns=len(columns),
         )
 
+    @property
+    def along_numbers(self) -> bool:
+        """True if names are numbers, such as wavelengths, and more than have bars."""
+        return len(self.names) > MOST_BARS and numbers_of(self.names) is not None
+
     def _draw(self, ax: Any, *, max_features: int = MOST_BARS) -> None:
         places = numbers_of(self.names)
         if places is not None and len(places) > max_features:
