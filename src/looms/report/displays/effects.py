@@ -119,7 +119,8 @@ class EffectDisplay(Display):
         row gets a value far from its own. Units are rows, groups, or the folds that the model was
         tuned by; of repeated folds those of one repetition. In a stack with estimators of
         scikit-learn, such as the boosted trees of the default, they are the folds that the fit kept
-        models without. Nothing is fitted. Hyper-parameters, calibration, and the residuals by which
+        models without; of windows that earlier rows test there is no error. Nothing is fitted.
+        Hyper-parameters, calibration, and the residuals by which
         a transform goes back, stay the same: the error does not include their choice. By the
         average, rows get values that may not go together, and where there are no rows the model
         extrapolates.
@@ -203,6 +204,8 @@ class EffectDisplay(Display):
         of_kind = _accumulated if along else _averages
         shown, means = of_kind(model, place, names, given, n_values, rows)
         away, m = means[..., 1:] - means[..., 1:].mean(axis=-1, keepdims=True), means.shape[-1] - 1
+        if model.fitted.units_at_hand.forward:
+            away = np.full_like(away, np.nan)
         columns = [f"{name}, as prepared" if model.features.prepared else name for name in names]
         return cls(
             column=columns[0] if len(columns) == 1 else (columns[0], columns[1]),
