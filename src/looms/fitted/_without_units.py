@@ -136,6 +136,41 @@ def outputs_without(models: WithoutUnits, X: Any) -> Iterator[tuple[slice, Array
             yield block, F[rows][:, units.own].reshape(-1, *shape)
 
 
+def predictions_without(model: Fitted, X: Any) -> Array:
+    """Predictions of new rows by the model, and by that without each unit, (b, 1 + n_units, k).
+
+    They are probabilities or decision values of k classes, or numbers in units of the target. Units
+    are `Fitted.units_at_hand`; of repeated folds those of one repetition.
+    """
+    units, outcome = model.units_at_hand, model.outcome
+    units, X = units.only(np.unique(units.own[units.own >= 0])), rows_in_memory(X)
+    predicted = list[Array]()
+    with blas_threads(len(model.rows.train)):
+        f, left_out = model.outputs(X), model.left_out
+        new = X[:, model.rows.train] if model.pairwise else X
+        for part in left_out.parts(len(f)):
+            whole = f[part].reshape(part.stop - part.start, 1, -1)
+            outputs = np.concatenate([whole, left_out.at(new[part], units)], axis=1)
+            values = outputs.reshape(-1, *f.shape[1:])
+            if outcome.decides:
+                values = outcome.of_classes(values, model.rule)
+            else:
+                values = model.predicted(values)
+            predicted.append(np.asarray(values).reshape(*outputs.shape[:2], -1))
+    return np.concatenate(predicted)
+
+
+def jackknife_errors(model: Fitted, values: Array) -> Array:
+    """Standard errors √((m − 1) / m Σ_k (v_k − v̄)²) of values without each unit, (..., m, k).
+
+    NaN where the units are windows that earlier rows test, which are no jackknife.
+    """
+    m = values.shape[-2]
+    away = values - values.mean(axis=-2, keepdims=True)
+    scale = np.nan if model.units_at_hand.forward else (m - 1) / m
+    return np.asarray(np.sqrt(scale * np.square(away).sum(axis=-2)))
+
+
 def check_intervals(model: Fitted, confidence_level: float, method: str) -> None:
     """ValueError for intervals that the rows of the fit cannot give."""
     required_rank(confidence_level, len(model.rows.train))

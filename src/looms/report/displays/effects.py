@@ -12,8 +12,8 @@ from sklearn.utils import check_array
 
 from looms._checks import check_count, check_known
 from looms._optional import require
-from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
+from looms.fitted._without_units import jackknife_errors, predictions_without
 from looms.report.displays.base import Display, label_axes, label_ticks
 from looms.report.displays.features import values_of, with_values
 from looms.report.model import Reported, model_of, sampled_rows
@@ -203,19 +203,16 @@ class EffectDisplay(Display):
         rows = sampled_rows(model, size, random_state)
         of_kind = _accumulated if along else _averages
         shown, means = of_kind(model, place, names, given, n_values, rows)
-        away, m = means[..., 1:] - means[..., 1:].mean(axis=-1, keepdims=True), means.shape[-1] - 1
-        if model.fitted.units_at_hand.forward:
-            away = np.full_like(away, np.nan)
         columns = [f"{name}, as prepared" if model.features.prepared else name for name in names]
         return cls(
             column=columns[0] if len(columns) == 1 else (columns[0], columns[1]),
             values=shown[0] if len(shown) == 1 else (shown[0], shown[1]),
             mean=means[..., 0],
-            standard_error=np.sqrt((m - 1) / m * np.square(away).sum(axis=-1)),
+            standard_error=jackknife_errors(model.fitted, means[..., 1:, None])[..., 0],
             mean_of=mean_of,
             kind=kind,
             n_samples=len(rows),
-            n_units=m,
+            n_units=means.shape[-1] - 1,
         )
 
     def _draw(self, ax: Any) -> None:
@@ -374,20 +371,10 @@ def _means(model: Reported, place: int) -> Callable[[Matrix, AnyArray], Array]:
 
     The first is that of the model, the others of the models without each unit.
     """
-    fitted, outcome, units = model.fitted, model.outcome, model.fitted.units_at_hand
-    units = units.only(np.unique(units.own[units.own >= 0]))  # once, if they are repeated
 
     def means(X: Matrix, rows: AnyArray) -> Array:
-        with blas_threads(model.n):
-            f, without = fitted.outputs(X), fitted.left_out.at(X, units)
-        outputs = np.concatenate([f.reshape(len(f), 1, -1), without], axis=1)
-        values = outputs.reshape(-1, *f.shape[1:])
-        if outcome.decides:
-            values = outcome.of_classes(values, fitted.rule)
-        else:
-            values = fitted.predicted(values)
-        each = np.asarray(values).reshape(*outputs.shape[:2], -1)[:, :, place]
-        weight = fitted.rows.weight[rows]
+        weight = model.fitted.rows.weight[rows]
+        each = predictions_without(model.fitted, X)[:, :, place]
         return np.asarray(weight @ each / weight.sum())
 
     return means
