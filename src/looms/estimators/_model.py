@@ -603,7 +603,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         -----
         Hyper-parameters, calibration, and the residuals by which a transform goes back, stay the
         same, so that errors of tuned models are a little too small: on a made problem the standard
-        deviation over tables is 0.9 to 1.15 times the error [benchmarks/results/stability.csv]. In
+        deviation over tables is 0.97 to 1.13 times the error [benchmarks/results/stability.csv]. In
         a stack with estimators of scikit-learn the units are the folds that the fit kept models
         without, and errors are rough. They are NaN for such stacks in windows of time that earlier
         rows test.
