@@ -300,6 +300,12 @@ def deviations(name: str) -> None:
     assert (std > 0).all()
 
 
+def standard_error(name: str) -> None:
+    errors = fitted(name).predict_standard_error(MACHINES[name].rows(NEW))
+    assert (errors >= 0).all()
+    assert errors.any()
+
+
 def sets(name: str) -> None:
     model = evaluated(fitted(name, "classes"))
     assert model.predict_set(new_rows(name), 0.8).shape == (4, len(model.classes_))
@@ -437,6 +443,7 @@ USES = {
     "scaled intervals": scaled,
     "weighted intervals": of_other_rows,
     "standard deviations": deviations,
+    "standard errors of predictions": standard_error,
     "sets": sets,
     "case deletion": deletion,
     "permutation test": permutation,
@@ -471,6 +478,7 @@ SHOWN = {
     "scaled intervals": "estimators/test_intervals.py",
     "weighted intervals": "estimators/test_density_ratio.py",
     "standard deviations": "estimators/test_standard_deviations.py",
+    "standard errors of predictions": "estimators/test_standard_errors.py",
     "sets": "estimators/test_nested_choice.py",
     "case deletion": "diagnostics/test_case_deletion.py",
     "permutation test": "diagnostics/test_permutation.py",
