@@ -7,7 +7,7 @@ Everything that holds rows out takes a `Units`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -64,8 +64,8 @@ class Units:
         false for rows that stay, and for those in a gap.
     clusters : (n,) integers from 0, equal for rows that count as one draw.
     windows : true for windows of time, of `looms.folds.GapKFold` or `looms.folds.ForwardSplit`.
-    first : (n,) true for rows before the first of windows that earlier rows test, which are held
-        out but count for nothing; None if all rows count.
+    uncounted : numbers of the rows that are held out, but do not count: those before the first of
+        windows that earlier rows test.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Units:
     tested: AnyArray
     clusters: AnyArray
     windows: bool = False
-    first: AnyArray | None = None
+    uncounted: AnyArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @classmethod
     def rows(cls, n: int) -> Self:
@@ -166,17 +166,18 @@ class Units:
         if is_number_of_folds(cv):
             options: dict[str, Any] = {"classes": classes, "random_state": random_state}
             return cls.of_numbers(fold_numbers(cv, y[some], own, **options), own)
-        numbers, first = fold_numbers(cv, y, groups, classes=classes), None
-        if is_forward(cv):
-            first = (numbers == numbers.max()).any(axis=0)[some]
-        numbers = numbers[:, some]
+        numbers = fold_numbers(cv, y, groups, classes=classes)
+        last, numbers = numbers.max(), numbers[:, some]
         check_rest(numbers, y[some], classes, "fold")
-        windows = isinstance(cv, GapKFold) or is_forward(cv)
-        return replace(cls.of_numbers(numbers, own), windows=windows, first=first)
+        units = cls.of_numbers(numbers, own)
+        if is_forward(cv):
+            first = np.flatnonzero((numbers == last).any(axis=0))
+            return replace(units, windows=True, uncounted=first)
+        return replace(units, windows=isinstance(cv, GapKFold))
 
     def __getstate__(self) -> dict[str, Any]:
         """State without what can be made again from it."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def __iter__(self) -> Iterator[AnyArray]:
         """Rows that each unit leaves out, in increasing order."""
@@ -196,7 +197,7 @@ class Units:
     @property
     def forward(self) -> bool:
         """True for windows of time that models of earlier rows test."""
-        return self.first is not None
+        return len(self.uncounted) > 0
 
     @property
     def n_counted(self) -> int:
@@ -206,7 +207,7 @@ class Units:
     @property
     def counts(self) -> AnyArray:
         """(n,) true for rows that count in criteria and scores."""
-        return np.ones(self.shape[1], dtype=bool) if self.first is None else ~self.first
+        return ~np.isin(np.arange(self.shape[1]), self.uncounted)
 
     @property
     def alone(self) -> bool:
@@ -327,8 +328,8 @@ class Units:
         codes = self.codes[:, rows]
         leaves = (codes >= 0).any(axis=1)
         some = Units.of_numbers(codes[leaves] if leaves.any() else codes, self.clusters[rows])
-        first = None if self.first is None else self.first[rows]
-        return replace(some, windows=self.windows, first=first)
+        uncounted = np.flatnonzero(np.isin(rows, self.uncounted))
+        return replace(some, windows=self.windows, uncounted=uncounted)
 
     def spread(self, rows: AnyArray, clusters: AnyArray) -> Units:
         """The same units among more rows, (n,) in ``clusters``, of which these are ``rows``; the
@@ -336,12 +337,8 @@ class Units:
         number = np.full((len(self.number), len(clusters)), -1)
         tested = np.zeros(number.shape, dtype=bool)
         number[:, rows], tested[:, rows] = self.number, self.tested
-        first = None
-        if self.first is not None:
-            first = np.zeros(len(clusters), dtype=bool)
-            first[rows] = self.first
         clusters = np.unique(clusters, return_inverse=True)[1]
-        return Units(number, tested, clusters, self.windows, first)
+        return Units(number, tested, clusters, self.windows, rows[self.uncounted])
 
     def only(self, ids: AnyArray) -> Units:
         """Some of the units, numbered in their order; rows of the others stay."""

@@ -50,13 +50,13 @@ class Rows:
     X : samples as the kernels take them; None of a saved model of rows in blocks.
     targets : (n,) or (n, t) coded targets: ±1 for classes, and numbers as they are fitted.
     weight, fit_weight, selection_weight : (n,) as given, in the fit, and in the criterion.
+    score_weight : (n,) in losses and scores, where rows before the first window do not count.
     groups : (n,) numbers, equal for rows of one group.
     outcome : of the targets.
     numbers : targets as they were given, if a transform of them is fitted.
     weighs : whether fits and losses take the factors of classes that some rows lack.
     grouped : whether groups were given, though each may be one row.
     seed : of folds, subsamples and landmarks.
-    counts : (n,) true for rows that count in criteria and scores, as of `Units`; None if all do.
     """
 
     X: Any
@@ -64,13 +64,13 @@ class Rows:
     weight: Array
     fit_weight: Array
     selection_weight: Array
+    score_weight: Array
     groups: Any
     outcome: Outcome
     numbers: Array | None = None
     weighs: bool = True
     grouped: bool = False
     seed: int = 0
-    counts: AnyArray | None = None
 
     @classmethod
     def of(
@@ -88,7 +88,8 @@ class Rows:
         Targets and weights are copied: they stay when those of the caller change.
         """
         fit_weight = weight * factors
-        data = X, targets.copy(), weight.copy(), fit_weight, fit_weight
+        weight = weight.copy()
+        data = X, targets.copy(), weight, fit_weight, fit_weight, weight
         return cls(*data, groups, outcome, numbers)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -106,11 +107,6 @@ class Rows:
         """Numbers of the rows that take part."""
         return np.flatnonzero(self.weight)
 
-    @property
-    def score_weight(self) -> Array:
-        """(n,) weights in scores: as given, and zero for rows that do not count."""
-        return self.weight if self.counts is None else self.weight * self.counts
-
     @cached_property
     def scored(self) -> AnyArray:
         """Numbers of the rows that count in scores."""
@@ -127,10 +123,10 @@ class Rows:
         """
         if not units.forward:
             return self
-        counts = np.ones(len(self.weight), dtype=bool)
-        counts[self.train] = units.counts
-        weight = self.selection_weight * counts
-        return replace(self, counts=counts, selection_weight=weight, weighs=False)
+        counts = ~np.isin(np.arange(len(self.weight)), self.train[units.uncounted])
+        weights: Any = {"score_weight": self.weight * counts}
+        weights["selection_weight"] = self.selection_weight * counts
+        return replace(self, weighs=False, **weights)
 
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""
@@ -183,11 +179,10 @@ class Rows:
         held_out = HeldOut(self.targets[rows], outputs, factor * self.weight[rows])
         return self.outcome.loss(held_out, factor * self.fit_weight[rows])
 
-    def counting(self, rows: AnyArray) -> Any:
+    def counting(self, rows: AnyArray) -> Array:
         """Zero for those of some rows that do not count, else one; if none counts, one for all."""
-        if self.counts is None or not self.counts[rows].any():
-            return 1.0
-        return 1.0 * self.counts[rows]
+        counts = self.score_weight[rows] > 0
+        return np.where(counts.any(), counts, 1.0)
 
 
 def outer_folds(
