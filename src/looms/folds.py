@@ -92,10 +92,10 @@ def fold_numbers(
     array([[ 0,  0, -2, -4,  2,  2],
            [-1, -3,  1,  1, -3, -1]])
     """
-    n, forward = len(y), is_forward(cv)
+    n, unit = len(y), "fold"
     groups = group_numbers(None, n, cv) if groups is None else np.asarray(groups)
     if cv is None:
-        folds = groups[None]
+        folds, unit = groups[None], "group"
         if not is_grouped(groups):
             return folds
     elif isinstance(cv, np.ndarray):
@@ -107,7 +107,9 @@ def fold_numbers(
             )
     else:
         splits: Iterable[Any] = _splits(cv, y, groups, classes, random_state)
-        folds = _repetitions(_with_first_rows(splits, groups) if forward else splits, n)
+        if is_forward(cv):
+            splits, unit = _with_first_rows(splits, groups), "window"
+        folds = _repetitions(splits, n)
     never = (folds < 0).all(axis=0)
     if never.any():
         raise ValueError(
@@ -116,7 +118,7 @@ def fold_numbers(
             "KFold, or looms.folds.GapKFold for rows in order of time."
         )
     _check_groups_stay_together(folds, groups)
-    check_rest(folds, y, classes, "group" if cv is None else "window" if forward else "fold")
+    check_rest(folds, y, classes, unit)
     return folds
 
 
@@ -453,15 +455,14 @@ class TimeWindows(ABC):
             )
         if time.dtype.kind == "f" and not np.isfinite(time).all():
             raise ValueError(f"time is infinite in row {int(np.argmin(np.isfinite(time)))}.")
-        numbers = None if groups is None else label_numbers(groups, n, "groups")
+        numbers = np.arange(n) if groups is None else label_numbers(groups, n, "groups")
         order = np.argsort(time, kind="stable")
         timeline = Timeline.of(time[order], self.gap)
         windows = np.array_split(np.arange(n), self.n_splits + self._n_first)
         for places in windows[self._n_first :]:
             window, out = order[places], np.zeros(n, dtype=bool)
             out[order[self._left_out(timeline.around(places[0], places[-1]))]] = True
-            if numbers is not None:
-                out |= np.isin(numbers, numbers[window])
+            out |= np.isin(numbers, numbers[window])
             if out.all():
                 first, last = (str(time[row]) for row in window[[0, -1]])
                 raise ValueError(

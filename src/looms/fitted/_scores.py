@@ -79,11 +79,14 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     y, outputs, weight = model.held_out_predicted
     outputs, scored = outputs.copy(), rows.scored
     own, places = weight[scored], np.searchsorted(rows.train, scored)
-    made: Made | None = None
-    if nested is not None:
+    if nested is None:
+        made = decided(model, rows.own(weight)) if outcome.decides else None
+        units = model.units_of_fit if model.scored_in is None else model.scored_in[0]
+        kind = kind_of_units(units, optimistic=model.tuned)
+    else:
         made, outputs[rows.train] = nested.made, nested.held_out.outputs
-    elif outcome.decides:
-        made = decided(model, rows.own(weight))
+        units = nested.units
+        kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
     decisions = None
     if made is not None:
         outputs[rows.train], decisions = made[0].outputs, made[0].among(places)
@@ -91,19 +94,12 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     again = nested is None and not outcome.decides
     repeated = model.repetitions()[:, places] if again else outputs[scored][None]
     together = np.unique(model.units_of_fit.scored_together[places], return_inverse=True)[1]
-    optimistic = nested is None and model.tuned
-    if nested is None:
-        units = model.units_of_fit if model.scored_in is None else model.scored_in[0]
-        kind = kind_of_units(units, optimistic=optimistic)
-    else:
-        units = nested.units
-        kind = kind_of_nested(nested, stacked=model.candidate_weights is not None)
     draws = training_draws(model)
     once = units.in_folds and len(units.passes) == 1
     return Scores(
         over_training_draws(outcome.scores(y[scored], repeated, own, together, made), *draws),
         kind,
-        optimistic,
+        nested is None and model.tuned,
         HeldOut(y, outputs, weight),
         scored,
         decisions,
