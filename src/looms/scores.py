@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from looms import _html
 from looms._checks import check_share
 from looms._optional import require
-from looms._scores import ValuesAndErrors, over_training_draws, range_of, scale_of
+from looms._scores import ValuesAndErrors, intervals_of, over_training_draws, scale_of
 from looms._typing import AnyArray, Array
 from looms._words import aligned, count, interval_text, score_text
 from looms.held_out import HeldOut
@@ -172,11 +171,7 @@ class Scores(Mapping[str, float]):
             If the confidence level is out of range.
         """
         check_share(confidence_level, "confidence_level")
-        z, intervals = float(ndtri((1.0 + confidence_level) / 2.0)), {}
-        for name, (value, error) in self.with_errors.items():
-            low, high = np.clip([value - z * error, value + z * error], *range_of(name)).tolist()
-            intervals[name] = low, high
-        return intervals
+        return intervals_of(self.with_errors, confidence_level)
 
     @property
     def baselines(self) -> dict[str, float]:

@@ -135,7 +135,7 @@ def fit(
         stack.callback(note, f"the model is in {output}")
         more: dict[str, Any] = {}
         if table is not None and test is not None:
-            *_, of_test, baselines = scored(saved, source, table, f"{test.name}: ")
+            (*_, of_test, baselines), _ = scored(saved, source, table, f"{test.name}: ")
             n_rows = table.X.shape[0]
             more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
         certificate = certified(saved, certify)
