@@ -164,6 +164,15 @@ def test_ratios():
     assert same.effective_rows > 90
 
 
+def test_rows_that_nothing_resembles():
+    """Intervals are infinite, and no row of the fit is effective."""
+    ratio = density_ratio(OLD, OLD[:40] + 30)
+    assert ratio.effective_rows < 1
+    assert ratio.effective_rows == pytest.approx(ratio.fit.sum() / np.median(ratio.new))
+    model = evaluated(KernelRegressor(RBF(0.3), mu=0.05).fit(OLD, OLD[:, 0]))
+    assert np.isinf(model.predict_interval(OLD[:40] + 30, 0.8, density_ratio=ratio)).all()
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "sparse", "list"])
 def test_tables(kind):
     frame = pytest.importorskip("polars").DataFrame if kind == "polars" else pd.DataFrame
@@ -178,6 +187,42 @@ def test_tables(kind):
             density_ratio(made(OLD), made(NEW)[["b", "a"]])
         with pytest.raises(ValueError, match="must have the same columns"):
             density_ratio(made(OLD), NEW)
+
+
+def test_columns_of_other_types():
+    polars = pytest.importorskip("polars")
+    old = polars.DataFrame({"a": (10 * OLD[:, 0]).astype(int), "b": OLD[:, 1]})
+    new = polars.DataFrame({"a": 10 * NEW[:, 0], "b": [None] * len(NEW)})
+    ratio, known = density_ratio(old, new), density_ratio(old.to_numpy(), new.to_numpy())
+    assert_array_equal(ratio.new, known.new)
+
+
+FRAME = pd.DataFrame(OLD, columns=["a", "b"])
+
+
+def in_polars(*types):
+    polars = pytest.importorskip("polars")
+    texts = polars.Series(["x", "y"] * 20)
+    tables = [
+        polars.DataFrame({"a": texts.cast(polars.Enum(each)), "b": OLD[:40, 1]}) for each in types
+    ]
+    return tables if types else [FRAME, polars.DataFrame({"a": OLD[:40, 0], "b": OLD[:40, 1]})]
+
+
+@pytest.mark.parametrize(
+    ("error", "tables", "says"),
+    [
+        (ValueError, lambda: (OLD, NEW[:, :1]), r"as many columns.*\(150, 2\) and \(100, 1\)"),
+        (ValueError, lambda: (OLD[:, 0], NEW[:, 0]), r"two dimensions.*\(150,\) and \(100,\)"),
+        (ValueError, lambda: (OLD, NEW[:0]), "must have rows, but there are 150 and 0"),
+        (ValueError, lambda: (FRAME[:0], FRAME), "must have rows, but there are 0 and 150"),
+        (ValueError, lambda: in_polars(["x", "y"], ["x", "y", "z"]), "columns of the same types"),
+        (TypeError, in_polars, "of two libraries: make both data frames of one"),
+    ],
+)
+def test_tables_that_do_not_fit_together(error, tables, says):
+    with pytest.raises(error, match=says):
+        density_ratio(*tables())
 
 
 def test_text_is_read():
@@ -195,6 +240,7 @@ def test_text_is_read():
         (ValueError, {"classifier": TabularClassifier("rbf", calibration=None)}, "probabilities"),
         (ValueError, {"clip": 0.5}, "between 0 and 0.5"),
         (ValueError, {"clip": 0.0}, "between 0 and 0.5"),
+        (ValueError, {"clip": "a"}, "between 0 and 0.5, got 'a'"),
     ],
 )
 def test_what_is_no_ratio(error, options, says):

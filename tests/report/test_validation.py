@@ -113,6 +113,12 @@ def test_classes_that_are_apart(tmp_path):
     assert "Recalibrated to these rows" not in page
 
 
+def test_rows_without_targets():
+    model = KernelClassifier("linear", mu=0.1).fit(X[:N], Y[:N])
+    with pytest.raises(ValueError, match="y is None: give the targets"):
+        validation(model, X[N:], None)
+
+
 def test_optimistic_scores_are_called_so():
     model = KernelClassifier("linear").fit(X[:N], Y[:N])
     assert f"Held out in the fit: {model.evaluate(nested=False).kind}" in repr(
