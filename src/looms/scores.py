@@ -233,9 +233,13 @@ class Scores(Mapping[str, float]):
         pandas: Any = require("pandas", "Scores by subgroup")
         if self._made_of is None:
             raise TypeError("Scores of this model cannot be made again for some of the rows.")
-        n = len(self.predictions.y)
-        if len(labels) != n:
-            raise ValueError(f"There are {len(labels)} labels, but the fit has {n} rows.")
+        n, is_list = len(self.predictions.y), isinstance(labels, list | tuple)
+        shape = (len(labels),) if is_list else np.shape(labels)
+        if shape != (n,):
+            raise ValueError(
+                f"labels must be one column, with a label for each of {n} rows of the fit, but "
+                f"have shape {shape}."
+            )
         own = pandas.Series(labels).reset_index(drop=True).iloc[self.rows].reset_index(drop=True)
         places = pandas.Series(np.arange(len(own)))
         groups = places.groupby(own, observed=True, dropna=False)

@@ -118,7 +118,7 @@ def reliability_curve(
     >>> curve.probability.round(3), curve.share, curve.count
     (array([0.15, 0.7 ]), array([0.5, 0.5]), array([2, 2]))
     """
-    p, positive, weight = checked_sample(probability, labels, sample_weight)
+    p, positive, weight = checked_sample(probability, labels, sample_weight, "probability")
     check_count(n_bins, "n_bins")
     weight = weight * (len(weight) / weight.sum())
     order = np.argsort(p, kind="stable")
