@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import confusion_matrix
 
-from looms.calibration._net_benefit import net_benefit
+from looms.calibration import net_benefit
 
 
 def drawn(rng, n=300):

@@ -6,9 +6,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from looms.calibration import recalibration
-from looms.calibration._net_benefit import net_benefit
-from looms.calibration._recalibration import smooth_reliability
+from looms.calibration import net_benefit, recalibration, smooth_reliability
 
 
 def drawn(rng, n=200):
@@ -73,9 +71,9 @@ Y, P = np.array([1, -1, 1, -1]), np.array([0.9, 0.2, 0.4, 0.6])
         ((Y, P, None, [1, 2]), "groups must hold one label per row, 4 of them"),
         ((Y, P, None, [1, None, 2, 2]), "groups has no label for 1 of 4 rows"),
         ((Y, P, [1, 0, 1, 1], [1, 2, np.nan, 2]), "groups has no label for 1 of 4 rows"),
-        ((Y, np.column_stack([P, P])), r"probability, .* shapes \(4, 2\), \(4,\), \(4,\)"),
-        ((Y, P, np.ones(3)), r"one column .* shapes \(4,\), \(4,\), \(3,\)"),
-        ((Y[:3], P), r"one column .* shapes \(4,\), \(3,\), \(3,\)"),
+        ((Y, np.column_stack([P, P])), r"probability, .* shapes \(\(4, 2\), \(4,\), \(4,\)\)"),
+        ((Y, P, np.ones(3)), r"of one length, .* shapes \(\(4,\), \(4,\), \(3,\)\)"),
+        ((Y[:3], P), r"of one length, .* shapes \(\(4,\), \(3,\), \(3,\)\)"),
         ((Y, [np.nan, *P[1:]]), "probability must be finite"),
     ],
 )

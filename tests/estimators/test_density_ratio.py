@@ -138,6 +138,9 @@ def test_refused():
         model.predict_interval(X_NEW, density_ratio=(RATIO[0][ZEROS > 0], RATIO[1]))
     with pytest.raises(ValueError, match="method='minmax' does not weight rows"):
         model.predict_interval(X_NEW, 0.8, "minmax", density_ratio=RATIO)
+    for ratio in (3, "no", RATIO[0]):
+        with pytest.raises(ValueError, match=r"a pair of arrays, as looms\.density_ratio returns"):
+            model.predict_interval(X_NEW, density_ratio=ratio)
     with pytest.raises(ValueError, match="positive for some training row"):
         model.predict_interval(X_NEW, 0.8, density_ratio=(ZEROS == 0, RATIO[1]))
 
@@ -183,9 +186,9 @@ def test_tables(kind):
         assert_array_equal(np.concatenate(ours), np.concatenate(plain))
     assert np.corrcoef(ours.fit, plain.fit)[0, 1] > 0.98
     if kind in ("pandas", "polars"):
-        with pytest.raises(ValueError, match="must have the same columns"):
+        with pytest.raises(ValueError, match="have the same columns"):
             density_ratio(made(OLD), made(NEW)[["b", "a"]])
-        with pytest.raises(ValueError, match="must have the same columns"):
+        with pytest.raises(ValueError, match="have the same columns"):
             density_ratio(made(OLD), NEW)
 
 
@@ -210,18 +213,18 @@ def in_polars(*types):
 
 
 @pytest.mark.parametrize(
-    ("error", "tables", "says"),
+    ("tables", "says"),
     [
-        (ValueError, lambda: (OLD, NEW[:, :1]), r"as many columns.*\(150, 2\) and \(100, 1\)"),
-        (ValueError, lambda: (OLD[:, 0], NEW[:, 0]), r"two dimensions.*\(150,\) and \(100,\)"),
-        (ValueError, lambda: (OLD, NEW[:0]), "must have rows, but there are 150 and 0"),
-        (ValueError, lambda: (FRAME[:0], FRAME), "must have rows, but there are 0 and 150"),
-        (ValueError, lambda: in_polars(["x", "y"], ["x", "y", "z"]), "columns of the same types"),
-        (TypeError, in_polars, "of two libraries: make both data frames of one"),
+        (lambda: (OLD, NEW[:, :1]), r"equal columns.*\(150, 2\) and \(100, 1\)"),
+        (lambda: (OLD[:, 0], NEW[:, 0]), r"equal columns.*\(150,\) and \(100,\)"),
+        (lambda: (OLD, NEW[:0]), r"must have rows.*\(150, 2\) and \(0, 2\)"),
+        (lambda: (FRAME[:0], FRAME), r"must have rows.*\(0, 2\) and \(150, 2\)"),
+        (lambda: in_polars(["x", "y"], ["x", "y", "z"]), "columns of the same types"),
+        (in_polars, "must be of one library"),
     ],
 )
-def test_tables_that_do_not_fit_together(error, tables, says):
-    with pytest.raises(error, match=says):
+def test_tables_that_do_not_fit_together(tables, says):
+    with pytest.raises(ValueError, match=says):
         density_ratio(*tables())
 
 

@@ -28,6 +28,11 @@ class NetBenefit(ReadOnly):
     of_all : (m,) of treating all rows.
     gain, gain_error : (m,) what that is above the better of all and none, and its standard error,
         row by row.
+
+    Examples
+    --------
+    >>> net_benefit([1, 1, -1, -1], [0.9, 0.3, 0.4, 0.1], thresholds=[0.2, 0.5]).gain
+    array([0.0625, 0.25  ])
     """
 
     threshold: Array

@@ -35,6 +35,11 @@ class Recalibration:
     slope, slope_error : 1 where probabilities are right; below, they are too extreme. NaN where
         they separate the classes, or are all equal.
     constant : that belongs to the slope.
+
+    Examples
+    --------
+    >>> recalibration([-1, 1, -1, 1], [0.2, 0.3, 0.6, 0.8]).probability([0.2, 0.8]).round(2)
+    array([0.29, 0.74])
     """
 
     intercept: float
@@ -134,6 +139,12 @@ class SmoothCurve(ReadOnly):
     probability : (m,) increasing, those of all rows but the outer fiftieths; empty if these are
         equal.
     share, low, high : (m,) the share, and the ends of its pointwise interval.
+
+    Examples
+    --------
+    >>> curve = smooth_reliability([-1, 1, -1, 1], [0.2, 0.3, 0.6, 0.8])
+    >>> bool((curve.low < curve.share).all())
+    True
     """
 
     probability: Array

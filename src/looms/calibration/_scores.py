@@ -71,6 +71,12 @@ class ReliabilityCurve(ReadOnly):
     weight : (n_bins,) sum of the weights, scaled to mean one.
     count : (n_bins,) number of samples with positive weight, at least one.
     edges : (n_bins, 2) smallest and largest probability in the bin.
+
+    Examples
+    --------
+    >>> curve = reliability_curve([-1, 1, -1, 1], [0.1, 0.2, 0.6, 0.8], n_bins=2)
+    >>> round(curve.calibration_error, 3)
+    0.275
     """
 
     probability: Array
@@ -110,7 +116,8 @@ def reliability_curve(
     Raises
     ------
     ValueError
-        As for `fit_sigmoid`, and if ``n_bins`` is not a positive integer.
+        If labels are not ±1, probabilities are not finite, weights are negative, not finite or all
+        zero, something is not one value for each sample, or ``n_bins`` is not a positive integer.
 
     Examples
     --------

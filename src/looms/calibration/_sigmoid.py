@@ -194,13 +194,12 @@ def checked_sample(
     weight."""
     f = np.asarray(outputs, dtype=np.float64)
     positive = positive_labels(labels)
-    ones = np.ones(positive.shape)
-    weight = ones if sample_weight is None else np.asarray(sample_weight, np.float64)
+    given = np.ones(positive.shape) if sample_weight is None else sample_weight
+    weight = np.asarray(given, dtype=np.float64)
     shapes = f.shape, positive.shape, weight.shape
     if f.ndim != 1 or len(set(shapes)) > 1:
         raise ValueError(
-            f"{name}, labels and weights must each be one column with a value for each sample, but "
-            f"have shapes {', '.join(map(str, shapes))}."
+            f"{name}, labels and weights must be columns of one length, but have shapes {shapes}."
         )
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise ValueError(f"{setting('sample_weight')} must be finite and not negative.")

@@ -76,10 +76,10 @@ def density_ratio(X: Any, X_new: Any, classifier: Any = None, clip: float = 0.01
     Raises
     ------
     TypeError
-        If the classifier is none of looms, rows are in blocks, or tables are of two libraries.
+        If the classifier is none of looms, or rows are in blocks.
     ValueError
-        If there are no rows, the columns are not the same, probabilities are lacking, or ``clip``
-        is not between 0 and 0.5.
+        If there are no rows, the columns or the libraries are not the same, probabilities are
+        lacking, or ``clip`` is not between 0 and 0.5.
 
     Notes
     -----
@@ -125,24 +125,20 @@ def _together(X: Any, X_new: Any) -> Any:
     if is_dask(X) or is_dask(X_new):
         raise TypeError("density_ratio takes rows in memory: give X.compute().")
     both = [readable_table(X), readable_table(X_new)]
-    columns = [list(getattr(one, "columns", ())) for one in both]
-    if columns[0] != columns[1]:
-        raise ValueError("X and X_new must have the same columns, in the same order.")
-    (n, *width), (m, *of_new) = map(np.shape, both)
-    if not (n and m):
-        raise ValueError(f"X and X_new must have rows, but there are {n} and {m}.")
-    if len(width) != 1 or width != of_new:
+    old, new = ((hasattr(one, "iloc"), list(getattr(one, "columns", ()))) for one in both)
+    if old != new:
         raise ValueError(
-            "X and X_new must have two dimensions and as many columns, but have shapes "
-            f"{(n, *width)} and {(m, *of_new)}."
+            "X and X_new must be of one library, and have the same columns, in the same order."
         )
-    of_pandas = {hasattr(one, "iloc") for one in both}
-    if len(of_pandas) > 1:
-        raise TypeError("X and X_new are tables of two libraries: make both data frames of one.")
-    if True in of_pandas:
+    (n, *width), (m, *of_new) = map(np.shape, both)
+    if not (n and m and len(width) == 1 and width == of_new):
+        shapes = f"{(n, *width)} and {(m, *of_new)}"
+        raise ValueError(f"X and X_new must have rows, and equal columns, but are of {shapes}.")
+    of_pandas, columns = old
+    if of_pandas:
         pandas: Any = require("pandas", "A table of both")
         return pandas.concat(both, ignore_index=True)
-    if columns[0]:
+    if columns:
         polars: Any = require("polars", "A table of both")
         try:
             return polars.concat(both, how="vertical_relaxed")

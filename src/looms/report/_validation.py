@@ -56,6 +56,8 @@ class Validation(PlainValues):
     ----------
     displays : dict of str to Display
         ``reliability`` and ``decisions`` of two classes with probabilities, both of which occur.
+    calibration : list of str
+        A line on the calibration of the same, with slope and intercept.
 
     Examples
     --------
@@ -110,6 +112,9 @@ class Validation(PlainValues):
             "remarks": list(remarks),
         }
         super().__init__(plain(facts))
+        self.calibration = (
+            [] if recalibration is None else [calibration_text(self["recalibration"])]
+        )
         sets = {"these rows": made.scores, "held out in the fit": held_out}
         self._table = table_of_scores(sets, baselines, len(model.classes))
 
@@ -121,12 +126,6 @@ class Validation(PlainValues):
             f"Held out in the fit: {self['held_out']}",
         ]
         return text_of([*lines, *self.calibration, *self["remarks"]])
-
-    @property
-    def calibration(self) -> list[str]:
-        """The line on the calibration of two classes, if there is one."""
-        found = self["recalibration"]
-        return [] if found is None else [calibration_text(found)]
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the validation as one HTML page that loads nothing else.
@@ -235,11 +234,9 @@ def known_rows(model: Model, matrix: Matrix | RowBlocks) -> list[Note]:
         return np.isin(groups[n:], groups[:n])
 
     _, (found,) = blocks_of(matrix).sweep(lambda rows: ((), (equal(rows),)))
-    if not found.any():
-        return []
     text = (
         f"in {count(int(found.sum()), 'row')} of {len(found)} all features equal those of a "
         "training row: if they are the same rows, scores are optimistic; see "
         f"{setting('assess', text='looms.assess')}"
     )
-    return [Note(text)]
+    return [Note(text)] if found.any() else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -264,6 +265,8 @@ class ProbabilityDisplay(ModelDisplay):
             Such as ``n_bins`` or ``thresholds``, as for `compute`.
         """
         label, positive = _positive(y_true)
+        for name in options.keys() - [*signature(cls.of_columns).parameters][3:]:
+            raise TypeError(f"{cls.__name__}.from_predictions has no option {name!r}.")
         columns = {label: (positive, np.asarray(y_prob, dtype=float))}
         return cls.of_columns(columns, sample_weight, groups, **options).plot(ax)
 
