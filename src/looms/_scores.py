@@ -64,9 +64,7 @@ def range_of(key: str) -> tuple[float, float]:
     return (0.0 if key in (*_COUNTS, "roc_auc") else -np.inf), 1.0
 
 
-def intervals_of(
-    scores: ValuesAndErrors, confidence_level: float = 0.95
-) -> dict[str, tuple[float, float]]:
+def intervals_of(scores: ValuesAndErrors, level: float = 0.95) -> dict[str, tuple[float, float]]:
     """Confidence interval of each score, value ± z s.e. within its range.
 
     Examples
@@ -74,7 +72,7 @@ def intervals_of(
     >>> intervals_of({"accuracy": (0.9, 0.1), "r2": (0.1, 0.1)})
     {'accuracy': (0.704..., 1.0), 'r2': (-0.095..., 0.295...)}
     """
-    z = float(ndtri((1.0 + confidence_level) / 2.0))
+    z = float(ndtri((1.0 + level) / 2.0))
     return {
         name: tuple(np.clip([value - z * error, value + z * error], *range_of(name)).tolist())
         for name, (value, error) in scores.items()

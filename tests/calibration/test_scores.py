@@ -8,8 +8,7 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
 from looms import HeldOut
-from looms.calibration import reliability_curve
-from looms.calibration._scores import brier_score, deviance_of
+from looms.calibration._scores import brier_score, deviance_of, reliability_curve
 
 
 def problem(k, weighted, n=50):

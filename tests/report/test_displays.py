@@ -16,8 +16,8 @@ from looms.calibration import (
     loo_probabilities,
     net_benefit,
     recalibration,
-    reliability_curve,
 )
+from looms.calibration._scores import reliability_curve
 from looms.diagnostics import case_deletion
 from looms.report import (
     CandidatesDisplay,
@@ -234,8 +234,6 @@ def test_decisions_are_of_two_classes_with_probabilities(several, regression, by
     for display in (DecisionCurveDisplay, ReliabilityDisplay):
         with pytest.raises(ValueError, match=r"probability, labels .* shapes \(\(8, 2\), \(8,\)"):
             display.from_predictions(y, np.column_stack([y, y]))
-        with pytest.raises(TypeError, match=rf"{display.__name__}.* has no option 'weight'"):
-            display.from_predictions(y, y / 2, weight=y)
     with pytest.raises(ValueError, match="calibration='sigmoid'"):
         DecisionCurveDisplay.compute(KernelClassifier(mu=1.0, calibration=None).fit(X, y))
     first = KernelClassifier(mu=1.0, pos_label=0).fit(X, y)

@@ -28,11 +28,6 @@ class NetBenefit(ReadOnly):
     of_all : (m,) of treating all rows.
     gain, gain_error : (m,) what that is above the better of all and none, and its standard error,
         row by row.
-
-    Examples
-    --------
-    >>> net_benefit([1, 1, -1, -1], [0.9, 0.3, 0.4, 0.1], thresholds=[0.2, 0.5]).gain
-    array([0.0625, 0.25  ])
     """
 
     threshold: Array
@@ -69,7 +64,9 @@ def net_benefit(
     Returns
     -------
     benefit : NetBenefit
-        Standard errors are over draws of rows, or groups, for given probabilities.
+        With an array for each ``threshold``: ``value`` and ``standard_error``; ``of_all``, that of
+        treating all rows; ``gain`` over the better of all and none, and ``gain_error``. Standard
+        errors are over draws of rows, or groups, for given probabilities.
 
     Raises
     ------
@@ -89,8 +86,8 @@ def net_benefit(
         end = p[order][np.searchsorted(share, _BELOW).clip(max=len(p) - 1)]
         events = float(np.average(positive, weights=weight))
         first = min(_FIRST, events / 10) or _FIRST
-        last = np.clip(max(end, 2 * events), 2 * first, _LAST)
-        thresholds = np.linspace(first, last, _THRESHOLDS)
+        end = np.clip(max(end, 2 * events), 2 * first, _LAST)
+        thresholds = np.linspace(first, end, _THRESHOLDS)
     t = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
     if not ((t >= 0) & (t < 1)).all():
         raise ValueError("thresholds must be at least 0 and below 1.")

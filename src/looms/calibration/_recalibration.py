@@ -35,11 +35,6 @@ class Recalibration:
     slope, slope_error : 1 where probabilities are right; below, they are too extreme. NaN where
         they separate the classes, or are all equal.
     constant : that belongs to the slope.
-
-    Examples
-    --------
-    >>> recalibration([-1, 1, -1, 1], [0.2, 0.3, 0.6, 0.8]).probability([0.2, 0.8]).round(2)
-    array([0.29, 0.74])
     """
 
     intercept: float
@@ -86,9 +81,11 @@ def recalibration(
     Returns
     -------
     recalibration : Recalibration
-        Standard errors are over draws of rows, or groups, for given probabilities: of the
-        contributions of the rows to the estimates, to first order (the sandwich estimate). They do
-        not need the model of the logits to be right. NaN where an estimate is not finite.
+        With numbers ``intercept`` and ``slope``, their errors ``intercept_error`` and
+        ``slope_error``, the ``constant`` of the slope, and ``probability(p)``. Standard errors are
+        over draws of rows, or groups, for given probabilities: of the contributions of the rows to
+        the estimates, to first order (the sandwich estimate). They do not need the model of the
+        logits to be right. NaN where an estimate is not finite.
 
     Raises
     ------
@@ -139,12 +136,6 @@ class SmoothCurve(ReadOnly):
     probability : (m,) increasing, those of all rows but the outer fiftieths; empty if these are
         equal.
     share, low, high : (m,) the share, and the ends of its pointwise interval.
-
-    Examples
-    --------
-    >>> curve = smooth_reliability([-1, 1, -1, 1], [0.2, 0.3, 0.6, 0.8])
-    >>> bool((curve.low < curve.share).all())
-    True
     """
 
     probability: Array
@@ -175,6 +166,7 @@ def smooth_reliability(
     Returns
     -------
     curve : SmoothCurve
+        With arrays ``probability``, increasing, and ``share``, ``low`` and ``high`` there.
 
     Raises
     ------

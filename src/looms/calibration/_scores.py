@@ -71,12 +71,6 @@ class ReliabilityCurve(ReadOnly):
     weight : (n_bins,) sum of the weights, scaled to mean one.
     count : (n_bins,) number of samples with positive weight, at least one.
     edges : (n_bins, 2) smallest and largest probability in the bin.
-
-    Examples
-    --------
-    >>> curve = reliability_curve([-1, 1, -1, 1], [0.1, 0.2, 0.6, 0.8], n_bins=2)
-    >>> round(curve.calibration_error, 3)
-    0.275
     """
 
     probability: Array

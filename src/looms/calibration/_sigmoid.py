@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -185,10 +185,7 @@ def half_but_for_rounding(p: Array) -> Array:
 
 
 def checked_sample(
-    outputs: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    sample_weight: npt.ArrayLike | None,
-    name: str = "outputs",
+    outputs: Any, labels: Any, sample_weight: Any, name: str = "outputs"
 ) -> tuple[Array, npt.NDArray[np.bool_], Array]:
     """Checked outputs, by their ``name``, ``labels == 1`` and weights of the samples with positive
     weight."""

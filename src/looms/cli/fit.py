@@ -245,7 +245,7 @@ def train(
         model.set_params(preprocess=None)
     target = None if again else prepared.target
     meter = Meter("", rows.shape[0], 3 if blocks is None else 1, target)
-    with warnings.catch_warnings(), refused(faults=(ValueError, MemoryError)), meter:
+    with warnings.catch_warnings(), refused(f"{request.file}: ", (ValueError, MemoryError)), meter:
         for category in IN_CAUTIONS:
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9

@@ -127,23 +127,17 @@ def _together(X: Any, X_new: Any) -> Any:
     both = [readable_table(X), readable_table(X_new)]
     old, new = ((hasattr(one, "iloc"), list(getattr(one, "columns", ()))) for one in both)
     if old != new:
-        raise ValueError(
-            "X and X_new must be of one library, and have the same columns, in the same order."
-        )
-    (n, *width), (m, *of_new) = map(np.shape, both)
-    if not (n and m and len(width) == 1 and width == of_new):
-        shapes = f"{(n, *width)} and {(m, *of_new)}"
-        raise ValueError(f"X and X_new must have rows, and equal columns, but are of {shapes}.")
+        raise ValueError("X and X_new must have the same columns, in order, and be of one library.")
+    a, b = map(np.shape, both)
+    if not (len(a) == len(b) == 2 and a[0] and b[0] and a[1] == b[1]):
+        raise ValueError(f"X and X_new must have rows, and equal columns, but are of {a} and {b}.")
     of_pandas, columns = old
     if of_pandas:
         pandas: Any = require("pandas", "A table of both")
         return pandas.concat(both, ignore_index=True)
     if columns:
         polars: Any = require("polars", "A table of both")
-        try:
-            return polars.concat(both, how="vertical_relaxed")
-        except polars.exceptions.PolarsError as error:
-            raise ValueError(f"X and X_new must have columns of the same types: {error}") from error
+        return polars.concat(both, how="vertical_relaxed")
     if any(map(sparse.issparse, both)):
         return sparse.vstack(both, format="csr")
     return np.vstack(both)

@@ -14,13 +14,11 @@ from scipy import sparse
 from looms._advice import setting
 from looms._checks import readable_table
 from looms._scores import SCORES, intervals_of
-from looms._typing import AnyArray, Matrix
 from looms._version import __version__
 from looms._words import count
-from looms.blocks import RowBlocks, blocks_of
+from looms.blocks import blocks_of
 from looms.duplicates import duplicate_groups
 from looms.estimators._in_pipelines import last_model
-from looms.estimators._model import Model
 from looms.estimators._warnings import warn_of_order
 from looms.fitted._scores import NewScores
 from looms.report.displays.base import Display
@@ -112,9 +110,8 @@ class Validation(PlainValues):
             "remarks": list(remarks),
         }
         super().__init__(plain(facts))
-        self.calibration = (
-            [] if recalibration is None else [calibration_text(self["recalibration"])]
-        )
+        found = self["recalibration"]
+        self.calibration = [calibration_text(found)] if found else []
         sets = {"these rows": made.scores, "held out in the fit": held_out}
         self._table = table_of_scores(sets, baselines, len(model.classes))
 
@@ -221,13 +218,13 @@ def validation(
     return Validation(model, made, remarks, title)
 
 
-def known_rows(model: Model, matrix: Matrix | RowBlocks) -> list[Note]:
+def known_rows(model: Any, matrix: Any) -> list[Note]:
     """Note on rows that equal some of the fit; none if these were in blocks."""
     if model.X_fit_ is None:
         return []
     known = model.fitted_.rows.own(model.X_fit_)
 
-    def equal(rows: Matrix) -> AnyArray:
+    def equal(rows: Any) -> Any:
         both, n = [known, rows], known.shape[0]
         of_both = sparse.vstack if any(map(sparse.issparse, both)) else np.vstack
         groups = duplicate_groups(of_both(both))

@@ -115,11 +115,8 @@ def sentence(text: str) -> str:
 
 def calibration_text(found: Mapping[str, float | None]) -> str:
     """Slope and intercept of a recalibration, or why there is no slope."""
-    parts = [
-        f"{name} {found[name]:.2f} ± {found[f'{name}_error']:.2f}"
-        for name in ("slope", "intercept")
-        if found[name] is not None
-    ]
+    known = [name for name in ("slope", "intercept") if found[name] is not None]
+    parts = [f"{name} {found[name]:.2f} ± {found[f'{name}_error']:.2f}" for name in known]
     if found["slope"] is None:
         parts.append("no slope: the probabilities separate the classes, or are equal")
     return f"Calibration {', '.join(parts)}"

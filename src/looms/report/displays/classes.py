@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -265,8 +264,6 @@ class ProbabilityDisplay(ModelDisplay):
             Such as ``n_bins`` or ``thresholds``, as for `compute`.
         """
         label, positive = _positive(y_true)
-        for name in options.keys() - [*signature(cls.of_columns).parameters][3:]:
-            raise TypeError(f"{cls.__name__}.from_predictions has no option {name!r}.")
         columns = {label: (positive, np.asarray(y_prob, dtype=float))}
         return cls.of_columns(columns, sample_weight, groups, **options).plot(ax)
 
@@ -285,12 +282,13 @@ class ReliabilityDisplay(ProbabilityDisplay):
 
     Parameters
     ----------
-    curves : dict of str to looms.calibration.ReliabilityCurve
-        By class label; the ten largest of many classes.
-    recalibrations : dict of str to looms.calibration.Recalibration
-        Intercept and slope with standard errors, of the same classes, each against the rest.
-    smooth : looms.calibration.SmoothCurve or None
-        Of the positive one of two classes.
+    curves : dict of str to ReliabilityCurve
+        By class label; the ten largest of many classes. With arrays ``probability``, ``share``,
+        ``weight``, ``count`` and ``edges`` of the bins.
+    recalibrations : dict of str to Recalibration
+        What `looms.calibration.recalibration` returns, of the same classes, each against the rest.
+    smooth : SmoothCurve or None
+        What `looms.calibration.smooth_reliability` returns, of the positive one of two classes.
     calibration : str or None
         Method that turned outputs into probabilities; None for given ones.
 
@@ -396,9 +394,8 @@ class DecisionCurveDisplay(ProbabilityDisplay):
     ----------
     label : str
         The positive class.
-    benefit : looms.calibration.NetBenefit
-        At each ``threshold`` the ``value`` with its ``standard_error``, ``of_all``, and the
-        ``gain`` over the better of all and none, with ``gain_error``.
+    benefit : NetBenefit
+        What `looms.calibration.net_benefit` returns.
 
     Examples
     --------
