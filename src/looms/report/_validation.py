@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from looms._advice import setting
-from looms._checks import readable_table
+from looms._checks import readable_table, take_rows
 from looms._scores import SCORES, intervals_of
 from looms._version import __version__
 from looms._words import count
@@ -75,7 +75,7 @@ class Validation(PlainValues):
         self.displays: dict[str, Display] = {}
         weighted = made.weight > 0
         values, outputs, weight = (each[weighted] for each in made[:3])
-        groups = None if made.groups is None else made.groups[weighted]
+        groups = take_rows(made.groups, weighted)
         n_events = recalibration = None
         if len(model.classes) == 2:
             k = 0 if model.outcome.positive_first else 1
