@@ -1,5 +1,7 @@
 """Scores by subgroup against scikit-learn's, and against those of all rows."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -112,8 +114,13 @@ def test_labels(tmp_path):
     assert some["n_rows"].tolist() == [N - 2, 2]
     first = KernelClassifier("linear", mu=0.1, pos_label=False).fit(X, y).evaluate().by(labels)
     assert first["n_events"].tolist() == [(~y).sum(), 0]
-    with pytest.raises(ValueError, match="3 labels, but the fit has 90 rows"):
-        scores.by([1, 2, 3])
+    wrong = [1, 2, 3], None, (x for x in labels), np.column_stack([y, y]), pd.DataFrame(PARTS)
+    for each, shape in zip(wrong, ("(3,)", "()", "()", "(90, 2)", "(90, 1)"), strict=True):
+        says = f"one column, with a label for each of 90 rows of the fit, but have shape {shape}"
+        with pytest.raises(ValueError, match=re.escape(says)):
+            scores.by(each)
+    pairs = [*zip(PARTS, y, strict=True)]
+    assert sorted(scores.by(pairs).index) == sorted(set(pairs))
     model.save(tmp_path / "model.skops")
     again = looms.load(tmp_path / "model.skops").evaluate()
     pd.testing.assert_frame_equal(again.by(PARTS), scores.by(PARTS))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, ndtri
 
 from looms._classes import tie_width
 from looms._typing import AnyArray, Array
@@ -62,6 +62,21 @@ def range_of(key: str) -> tuple[float, float]:
     if SCORES[key].smaller_is_better:
         return 0.0, np.inf
     return (0.0 if key in (*_COUNTS, "roc_auc") else -np.inf), 1.0
+
+
+def intervals_of(scores: ValuesAndErrors, level: float = 0.95) -> dict[str, tuple[float, float]]:
+    """Confidence interval of each score, value ± z s.e. within its range.
+
+    Examples
+    --------
+    >>> intervals_of({"accuracy": (0.9, 0.1), "r2": (0.1, 0.1)})
+    {'accuracy': (0.704..., 1.0), 'r2': (-0.095..., 0.295...)}
+    """
+    z = float(ndtri((1.0 + level) / 2.0))
+    return {
+        name: tuple(np.clip([value - z * error, value + z * error], *range_of(name)).tolist())
+        for name, (value, error) in scores.items()
+    }
 
 
 def score_with_error(key: str, value: float, error: float) -> str:

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from looms import _html
 from looms._checks import check_share
 from looms._optional import require
-from looms._scores import ValuesAndErrors, over_training_draws, range_of, scale_of
+from looms._scores import ValuesAndErrors, intervals_of, over_training_draws, scale_of
 from looms._typing import AnyArray, Array
 from looms._words import aligned, count, interval_text, score_text
 from looms.held_out import HeldOut
@@ -174,11 +173,7 @@ class Scores(Mapping[str, float]):
             If the confidence level is out of range.
         """
         check_share(confidence_level, "confidence_level")
-        z, intervals = float(ndtri((1.0 + confidence_level) / 2.0)), {}
-        for name, (value, error) in self.with_errors.items():
-            low, high = np.clip([value - z * error, value + z * error], *range_of(name)).tolist()
-            intervals[name] = low, high
-        return intervals
+        return intervals_of(self.with_errors, confidence_level)
 
     @property
     def baselines(self) -> dict[str, float]:
@@ -240,9 +235,13 @@ class Scores(Mapping[str, float]):
         pandas: Any = require("pandas", "Scores by subgroup")
         if self._made_of is None:
             raise TypeError("Scores of this model cannot be made again for some of the rows.")
-        n = len(self.predictions.y)
-        if len(labels) != n:
-            raise ValueError(f"There are {len(labels)} labels, but the fit has {n} rows.")
+        n, is_list = len(self.predictions.y), isinstance(labels, list | tuple)
+        shape = (len(labels),) if is_list else np.shape(labels)
+        if shape != (n,):
+            raise ValueError(
+                f"labels must be one column, with a label for each of {n} rows of the fit, but "
+                f"have shape {shape}."
+            )
         own = pandas.Series(labels).reset_index(drop=True).iloc[self.rows].reset_index(drop=True)
         places = pandas.Series(np.arange(len(own)))
         groups = places.groupby(own, observed=True, dropna=False)

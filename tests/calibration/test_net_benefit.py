@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import confusion_matrix
 
-from looms.calibration._net_benefit import net_benefit
+from looms.calibration import net_benefit
 
 
 def drawn(rng, n=300):
@@ -55,6 +55,9 @@ def test_thresholds():
     assert 0.6 < found[-1] <= 0.9
     rare = net_benefit([1, *[-1] * 99], np.full(100, 0.01))
     assert rare.threshold[-1] == pytest.approx(0.02)
+    labels, p = np.where(np.arange(4000) < 4, 1, -1), np.full(4000, 0.001)
+    assert net_benefit(labels, p).threshold[[0, -1]] == pytest.approx([1e-4, 2e-3])
+    assert net_benefit([-1, -1], [0.0, 0.1]).threshold[0] == 0.01
     for wrong in ([1.0], [-0.1], [np.nan]):
         with pytest.raises(ValueError, match="thresholds"):
             net_benefit([1, -1], [0.5, 0.5], thresholds=wrong)

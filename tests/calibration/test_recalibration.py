@@ -6,8 +6,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from looms.calibration import recalibration
-from looms.calibration._recalibration import smooth_reliability
+from looms.calibration import net_benefit, recalibration, smooth_reliability
 
 
 def drawn(rng, n=200):
@@ -60,6 +59,37 @@ def test_standard_errors_of_groups():
     )
     width = np.median((band.high - band.low) / (of_one.high - of_one.low))
     assert width == pytest.approx(1, rel=0.1)
+
+
+Y, P = np.array([1, -1, 1, -1]), np.array([0.9, 0.2, 0.4, 0.6])
+
+
+@pytest.mark.parametrize("function", [recalibration, smooth_reliability, net_benefit])
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ((Y, P, None, [1, 2]), "groups must hold one label per row, 4 of them"),
+        ((Y, P, None, [1, None, 2, 2]), "groups has no label for 1 of 4 rows"),
+        ((Y, P, [1, 0, 1, 1], [1, 2, np.nan, 2]), "groups has no label for 1 of 4 rows"),
+        ((Y, np.column_stack([P, P])), r"probability, .* shapes \(\(4, 2\), \(4,\), \(4,\)\)"),
+        ((Y, P, np.ones(3)), r"of one length, .* shapes \(\(4,\), \(4,\), \(3,\)\)"),
+        ((Y[:3], P), r"of one length, .* shapes \(\(4,\), \(3,\), \(3,\)\)"),
+        ((Y, [np.nan, *P[1:]]), "probability must be finite"),
+    ],
+)
+def test_what_does_not_fit_together(function, given, says):
+    with pytest.raises(ValueError, match=says):
+        function(*given)
+
+
+def test_level_of_the_band():
+    y, p, _ = drawn(np.random.default_rng(4))
+    wide, narrow = (smooth_reliability(y, p, confidence_level=level) for level in (0.95, 0.5))
+    ratio = (logit(wide.high) - logit(wide.share)) / (logit(narrow.high) - logit(narrow.share))
+    assert ratio == pytest.approx(1.959964 / 0.6744898, rel=1e-6)
+    for level in (95, 1.0, 0.0):
+        with pytest.raises(ValueError, match="confidence_level must be"):
+            smooth_reliability(y, p, confidence_level=level)
 
 
 def test_nothing_to_estimate():

@@ -95,11 +95,19 @@ def test_scores_as_a_page(looms, pets, pets_model, one_line):
     frame[::-1].to_csv("new.csv", index=False)
     page = Path("page.html")
     given = "score", pets_model, "new.csv", "--report", page
-    assert "the report is in page.html" in looms(*given).stderr
+    scored = looms(*given)
+    assert "the report is in page.html" in scored.stderr
     text = page.read_text()
     found = validation(load_model(pets_model).model, frame, frame["kind"])
     slope = f"Calibration slope {found['recalibration']['slope']:.2f} ±"
     assert slope in text
+    assert slope in scored.stdout
+    (known,) = found["remarks"]
+    known = known.replace("looms.assess", "looms assess")
+    assert known in scored.stderr
+    assert known in text
+    values = json.loads(looms(*given, "--force", "--json").stdout)
+    assert values["recalibration"] == pytest.approx(found["recalibration"])
     assert "kind on new.csv" in text
     one_line(looms(*given), 2, "page.html")
     assert looms(*given, "--force").exit_code == 0

@@ -1,6 +1,7 @@
 """What `looms fit` says of a table and a model, and what it leaves alone."""
 
 import html
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -202,6 +203,10 @@ def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, fit):
     page = Path("page.html").read_text(encoding="utf-8")
     assert "--class-weight balanced" in page
     assert "class_weight=" not in page
+    values = looms("show", "rare.looms.skops", "--json").stdout
+    assert r"\u206" not in values
+    texts = [one["text"] for one in json.loads(values)["cautions"]]
+    assert any("'yes'" in text for text in texts)
     shown = looms("show", "rare.looms.skops").stdout
     assert "Confusion, leave-one-out" in shown
     assert "Confusion, leave-one-out" in result.stdout

@@ -98,6 +98,8 @@ def test_models_of_folds_and_transforms(target, nested, candidates):
     expected = by_a_loop(models.residuals, F, 0.8, FAR[0][train], FAR[1])
     assert_allclose(ours, np.exp(expected) if target == "log" else expected, rtol=1e-9)
     assert_array_equal(ours[1], [0.0 if target == "log" else -np.inf, np.inf])
+    frame = model.predictions(X_NEW, 0.8, density_ratio=FAR)
+    assert_array_equal(frame[["lower", "upper"]], ours)
 
 
 def test_scaled_in_blocks_and_pipelines(monkeypatch):
@@ -138,6 +140,9 @@ def test_refused():
         model.predict_interval(X_NEW, density_ratio=(RATIO[0][ZEROS > 0], RATIO[1]))
     with pytest.raises(ValueError, match="method='minmax' does not weight rows"):
         model.predict_interval(X_NEW, 0.8, "minmax", density_ratio=RATIO)
+    for ratio in (3, "no", RATIO[0]):
+        with pytest.raises(ValueError, match=r"a pair of arrays, as looms\.density_ratio returns"):
+            model.predict_interval(X_NEW, density_ratio=ratio)
     with pytest.raises(ValueError, match="positive for some training row"):
         model.predict_interval(X_NEW, 0.8, density_ratio=(ZEROS == 0, RATIO[1]))
 
@@ -164,6 +169,15 @@ def test_ratios():
     assert same.effective_rows > 90
 
 
+def test_rows_that_nothing_resembles():
+    """Intervals are infinite, and no row of the fit is effective."""
+    ratio = density_ratio(OLD, OLD[:40] + 30)
+    assert ratio.effective_rows < 1
+    assert ratio.effective_rows == pytest.approx(ratio.fit.sum() / np.median(ratio.new))
+    model = evaluated(KernelRegressor(RBF(0.3), mu=0.05).fit(OLD, OLD[:, 0]))
+    assert np.isinf(model.predict_interval(OLD[:40] + 30, 0.8, density_ratio=ratio)).all()
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "sparse", "list"])
 def test_tables(kind):
     frame = pytest.importorskip("polars").DataFrame if kind == "polars" else pd.DataFrame
@@ -174,10 +188,39 @@ def test_tables(kind):
         assert_array_equal(np.concatenate(ours), np.concatenate(plain))
     assert np.corrcoef(ours.fit, plain.fit)[0, 1] > 0.98
     if kind in ("pandas", "polars"):
-        with pytest.raises(ValueError, match="must have the same columns"):
+        with pytest.raises(ValueError, match="have the same columns"):
             density_ratio(made(OLD), made(NEW)[["b", "a"]])
-        with pytest.raises(ValueError, match="must have the same columns"):
+        with pytest.raises(ValueError, match="have the same columns"):
             density_ratio(made(OLD), NEW)
+
+
+def test_columns_of_other_types():
+    polars = pytest.importorskip("polars")
+    old = polars.DataFrame({"a": (10 * OLD[:, 0]).astype(int), "b": OLD[:, 1]})
+    new = polars.DataFrame({"a": 10 * NEW[:, 0], "b": [None] * len(NEW)})
+    ratio, known = density_ratio(old, new), density_ratio(old.to_numpy(), new.to_numpy())
+    assert_array_equal(ratio.new, known.new)
+
+
+FRAME = pd.DataFrame(OLD, columns=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        (lambda: (OLD, NEW[:, :1]), r"equal columns.*\(150, 2\) and \(100, 1\)"),
+        (lambda: (OLD[:, 0], NEW[:, 0]), r"equal columns.*\(150,\) and \(100,\)"),
+        (lambda: (OLD, NEW[:0]), r"must have rows.*\(150, 2\) and \(0, 2\)"),
+        (lambda: (FRAME[:0], FRAME), r"must have rows.*\(0, 2\) and \(150, 2\)"),
+        (
+            lambda: (FRAME, pytest.importorskip("polars").DataFrame({"a": [1.0], "b": [1.0]})),
+            "and be of one library",
+        ),
+    ],
+)
+def test_tables_that_do_not_fit_together(tables, says):
+    with pytest.raises(ValueError, match=says):
+        density_ratio(*tables())
 
 
 def test_text_is_read():
@@ -195,6 +238,7 @@ def test_text_is_read():
         (ValueError, {"classifier": TabularClassifier("rbf", calibration=None)}, "probabilities"),
         (ValueError, {"clip": 0.5}, "between 0 and 0.5"),
         (ValueError, {"clip": 0.0}, "between 0 and 0.5"),
+        (ValueError, {"clip": "a"}, "between 0 and 0.5, got 'a'"),
     ],
 )
 def test_what_is_no_ratio(error, options, says):

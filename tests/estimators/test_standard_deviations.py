@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
@@ -22,6 +23,7 @@ from looms.kernels import RBF, Linear
 N, M = 24, 6
 RNG = np.random.default_rng(0)
 X, X_NEW = RNG.normal(size=(N, 3)), 2 * RNG.normal(size=(M, 3))
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 NOISY = np.sin(X[:, 0]) + 0.4 * RNG.normal(size=N)
 TARGETS = {"one": NOISY, "two": np.column_stack([NOISY, 30 * RNG.normal(size=N)])}
 WEIGHTS = {
@@ -158,6 +160,19 @@ class TestModels:
         lazy = model.predict(array.from_array(X_NEW, chunks=(4, 3)), return_std=True)
         expected = model.predict(X_NEW, return_std=True)
         assert_allclose([each.compute() for each in lazy], expected, rtol=1e-12)
+
+        table = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
+        two = TabularRegressor(["rbf"], target="none").fit(FRAME, TARGETS["two"])
+        lazy = two.predict(table, return_std=True)
+        expected = two.predict(FRAME, return_std=True)
+        assert_allclose([each.compute() for each in lazy], expected, rtol=1e-12)
+
+    def test_the_table_is_prepared_once(self):
+        table = FRAME.assign(site=["u", "v"] * 12)
+        model = TabularRegressor(["rbf"], target="none").fit(table, NOISY)
+        with pytest.warns(UserWarning, match="no training row has") as told:
+            model.predict(table.assign(site="w"), return_std=True)
+        assert len(told) == 1
 
     def test_nonnegative_targets_that_are_not_transformed(self):
         y = NOISY - NOISY.min() + 1.0

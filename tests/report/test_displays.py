@@ -12,8 +12,11 @@ from sklearn.tree import DecisionTreeClassifier
 from stacks import stacked_classifier
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
-from looms.calibration import loo_probabilities, recalibration
-from looms.calibration._net_benefit import net_benefit
+from looms.calibration import (
+    loo_probabilities,
+    net_benefit,
+    recalibration,
+)
 from looms.calibration._scores import reliability_curve
 from looms.diagnostics import case_deletion
 from looms.report import (
@@ -228,6 +231,9 @@ def test_decisions_are_of_two_classes_with_probabilities(several, regression, by
     with pytest.raises(TypeError, match="for classifiers"):
         DecisionCurveDisplay.compute(regression[0])
     X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    for display in (DecisionCurveDisplay, ReliabilityDisplay):
+        with pytest.raises(ValueError, match=r"probability, labels .* shapes \(\(8, 2\), \(8,\)"):
+            display.from_predictions(y, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="calibration='sigmoid'"):
         DecisionCurveDisplay.compute(KernelClassifier(mu=1.0, calibration=None).fit(X, y))
     first = KernelClassifier(mu=1.0, pos_label=0).fit(X, y)

@@ -5,11 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier, KernelRegressor, TabularClassifier
+from looms.blocks import ArrayBlocks
 from looms.calibration import recalibration
 from looms.report import DecisionCurveDisplay, validation
 
@@ -67,6 +69,62 @@ def test_steps_before_the_model_and_values_it_has_not_seen():
     found = validation(pipeline, X[N:], Y[N:])
     assert found["scores"][0]["value"] == pipeline.score(X[N:], Y[N:])
     assert found["remarks"] == []
+
+
+@pytest.mark.parametrize("made", [np.asarray, csr_array, ArrayBlocks])
+def test_rows_of_the_fit_and_what_they_lack(tmp_path, made):
+    """Equal rows, and groups or weights that only the fit had, are told in every form."""
+    model = KernelClassifier("linear", mu=0.1, n_landmarks=20)
+    own = WEIGHT * X[:N, 0] ** 2, GROUPS
+    model.fit(X[:N], Y[:N], *own)
+    with pytest.warns(UserWarning, match="have none"):
+        found = validation(model, made(X[N - 5 : N + 5]), Y[N - 5 : N + 5])
+    weights, groups, known = found["remarks"]
+    assert "no weights as in the fit" in weights
+    assert "each row counts as one draw" in groups
+    assert "in 4 rows of 10 all features equal those of a training row" in known
+    found.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert all(remark in page and remark[:30] in repr(found) for remark in found["remarks"])
+    assert validation(model, made(X[N:]), Y[N:], *own)["remarks"] == []
+
+
+def test_classes_that_are_apart(tmp_path):
+    """Intervals stay within the range of a score, and the intercept is told without a slope."""
+    model = KernelClassifier("linear", mu=0.1).fit(X[:N], Y[:N])
+    clear = np.abs(model.decision_function(X)) > 1.0
+    found = validation(model, X[clear], model.predict(X[clear]))
+    scores = {row["key"]: row for row in found["scores"]}
+    assert scores["accuracy"]["high"] == scores["roc_auc"]["high"] == 1.0
+    loss = scores["log_loss"]
+    half = 1.959964 * loss["standard_error"]
+    ends = max(0, loss["value"] - half), loss["value"] + half
+    assert (loss["low"], loss["high"]) == pytest.approx(ends, rel=1e-6)
+    found.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert f"{100 * scores['accuracy']['low']:.1f} % to 100.0 %" in page
+    calibrated = found["recalibration"]
+    assert calibrated["slope"] is None
+    shown = (
+        f"intercept {calibrated['intercept']:.2f} ± {calibrated['intercept_error']:.2f}, no slope"
+    )
+    assert shown in repr(found)
+    assert shown.replace("-", "−") in page
+    assert "Recalibrated to these rows" not in page
+
+
+def test_rows_without_targets():
+    model = KernelClassifier("linear", mu=0.1).fit(X[:N], Y[:N])
+    with pytest.raises(ValueError, match="y is None: give the targets"):
+        validation(model, X[N:], None)
+
+
+def test_optimistic_scores_are_called_so():
+    model = KernelClassifier("linear").fit(X[:N], Y[:N])
+    assert f"Held out in the fit: {model.evaluate(nested=False).kind}" in repr(
+        validation(model, X[N:], Y[N:])
+    )
+    assert model.evaluate(nested=False).optimistic
 
 
 @pytest.mark.filterwarnings("ignore:labels that the model does not know:UserWarning")

@@ -7,12 +7,23 @@ Two kinds of probabilities:
 - of training samples: from their leave-one-out outputs, each by a calibrator fitted without it
   (`loo_probabilities`). Use these for scores and reliability curves.
 
-`recalibration` has the intercept and slope of any probabilities, with standard errors.
+Of any probabilities, with standard errors or bands:
+
+- `recalibration` has the intercept and slope of their calibration;
+- `smooth_reliability` has the share of the class over its probability;
+- `net_benefit` tells at which thresholds decisions by them help.
 
 Sources are cited by the keys of docs/references.md.
 """
 
 from looms.calibration._calibrators import fit_calibrator, loo_probabilities
-from looms.calibration._recalibration import recalibration
+from looms.calibration._net_benefit import net_benefit
+from looms.calibration._recalibration import recalibration, smooth_reliability
 
-__all__ = ["fit_calibrator", "loo_probabilities", "recalibration"]
+__all__ = [
+    "fit_calibrator",
+    "loo_probabilities",
+    "net_benefit",
+    "recalibration",
+    "smooth_reliability",
+]

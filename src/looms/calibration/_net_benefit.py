@@ -13,8 +13,8 @@ from looms.calibration._recalibration import checked_rows
 from looms.held_out import ReadOnly
 
 #: Share of the rows whose probabilities lie below the last threshold, which is at most `_LAST`;
-#: number of thresholds.
-_BELOW, _LAST, _THRESHOLDS = 0.99, 0.9, 90
+#: the first one, unless events are rare; number of thresholds.
+_BELOW, _FIRST, _LAST, _THRESHOLDS = 0.99, 0.01, 0.9, 90
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +57,16 @@ def net_benefit(
     Parameters
     ----------
     labels, probability, sample_weight, groups : as for `recalibration`.
-    thresholds : (m,) in [0, 1). By default 90 from 0.01 to the probability that 99 % of the rows
-        are below, but to no less than twice the share of positive rows, and at most 0.9.
+    thresholds : (m,) in [0, 1). By default 90 from 0.01, or a tenth of the share of positive rows
+        if that is less, to the probability that 99 % of the rows are below, but to no less than
+        twice that share, and at most 0.9.
 
     Returns
     -------
     benefit : NetBenefit
-        Standard errors are over draws of rows, or groups, for given probabilities.
+        With an array for each ``threshold``: ``value`` and ``standard_error``; ``of_all``, that of
+        treating all rows; ``gain`` over the better of all and none, and ``gain_error``. Standard
+        errors are over draws of rows, or groups, for given probabilities.
 
     Raises
     ------
@@ -81,8 +84,10 @@ def net_benefit(
         order = np.argsort(p)
         share = np.cumsum(weight[order]) / weight.sum()
         end = p[order][np.searchsorted(share, _BELOW).clip(max=len(p) - 1)]
-        least = 2 * np.average(positive, weights=weight)
-        thresholds = np.linspace(0.01, np.clip(max(end, least), 0.02, _LAST), _THRESHOLDS)
+        events = float(np.average(positive, weights=weight))
+        first = min(_FIRST, events / 10) or _FIRST
+        end = np.clip(max(end, 2 * events), 2 * first, _LAST)
+        thresholds = np.linspace(first, end, _THRESHOLDS)
     t = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
     if not ((t >= 0) & (t < 1)).all():
         raise ValueError("thresholds must be at least 0 and below 1.")

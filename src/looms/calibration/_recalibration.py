@@ -9,9 +9,11 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit, ndtri
 
+from looms._checks import check_share
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import checked_sample, platt_targets
+from looms.folds import label_numbers
 from looms.held_out import ReadOnly
 
 _MAX_ITERATIONS = 100
@@ -73,20 +75,23 @@ def recalibration(
     probability : (n,) of the label +1, of models that have not seen the row: a column of
         `loo_probabilities`, or of new rows. Rows of probability 0 or 1 are left out.
     sample_weight : (n,) nonnegative, ones by default; only ratios count.
-    groups : (n,) labels, equal for rows that count as one draw; by default each is its own.
+    groups : (n,) labels, none missing, equal for rows that count as one draw; by default each is
+        its own.
 
     Returns
     -------
     recalibration : Recalibration
-        Standard errors are over draws of rows, or groups, for given probabilities: of the
-        contributions of the rows to the estimates, to first order (the sandwich estimate). They do
-        not need the model of the logits to be right. NaN where an estimate is not finite.
+        With numbers ``intercept`` and ``slope``, their errors ``intercept_error`` and
+        ``slope_error``, the ``constant`` of the slope, and ``probability(p)``. Standard errors are
+        over draws of rows, or groups, for given probabilities: of the contributions of the rows to
+        the estimates, to first order (the sandwich estimate). They do not need the model of the
+        logits to be right. NaN where an estimate is not finite.
 
     Raises
     ------
     ValueError
-        If labels are not ±1, probabilities are not in [0, 1], or weights are negative, not finite
-        or all zero.
+        If labels are not ±1, probabilities are not in [0, 1], weights are negative, not finite or
+        all zero, or something is not one value for each row.
 
     Notes
     -----
@@ -155,7 +160,18 @@ def smooth_reliability(
     Parameters
     ----------
     labels, probability, sample_weight, groups : as for `recalibration`.
-    confidence_level : of the band at each probability, for given probabilities of the rows.
+    confidence_level : of the band at each probability, for given probabilities of the rows; between
+        0 and 1.
+
+    Returns
+    -------
+    curve : SmoothCurve
+        With arrays ``probability``, increasing, and ``share``, ``low`` and ``high`` there.
+
+    Raises
+    ------
+    ValueError
+        As for `recalibration`, or if the confidence level is out of range.
 
     Notes
     -----
@@ -170,6 +186,7 @@ def smooth_reliability(
     >>> bool(np.abs(curve.share - curve.probability).max() < 0.05)
     True
     """
+    check_share(confidence_level, "confidence_level")
     p, positive, weight, draws = checked_rows(labels, probability, sample_weight, groups)
     z, share = logit(np.clip(p, _LEAST, 1 - _LEAST)), weight / weight.sum()
     order = np.argsort(z, kind="stable")
@@ -202,13 +219,14 @@ def checked_rows(
 ) -> tuple[Array, AnyArray, Array, AnyArray | None]:
     """Probabilities, true for positive labels, weights and numbers of the groups of the rows with
     positive weight."""
-    p, positive, weight = checked_sample(probability, labels, sample_weight)
+    p, positive, weight = checked_sample(probability, labels, sample_weight, "probability")
     if ((p < 0) | (p > 1)).any():
-        raise ValueError("probabilities must be between 0 and 1.")
+        raise ValueError("probability must be between 0 and 1.")
     if groups is None:
         return p, positive, weight, None
     own = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
-    return p, positive, weight, np.unique(np.asarray(groups)[own], return_inverse=True)[1]
+    numbers = label_numbers(groups, np.size(probability), "groups")[own]
+    return p, positive, weight, np.unique(numbers, return_inverse=True)[1]
 
 
 def _logistic(

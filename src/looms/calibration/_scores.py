@@ -110,7 +110,8 @@ def reliability_curve(
     Raises
     ------
     ValueError
-        As for `fit_sigmoid`, and if ``n_bins`` is not a positive integer.
+        If labels are not ±1, probabilities are not finite, weights are negative, not finite or all
+        zero, something is not one value for each sample, or ``n_bins`` is not a positive integer.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def reliability_curve(
     >>> curve.probability.round(3), curve.share, curve.count
     (array([0.15, 0.7 ]), array([0.5, 0.5]), array([2, 2]))
     """
-    p, positive, weight = checked_sample(probability, labels, sample_weight)
+    p, positive, weight = checked_sample(probability, labels, sample_weight, "probability")
     check_count(n_bins, "n_bins")
     weight = weight * (len(weight) / weight.sum())
     order = np.argsort(p, kind="stable")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -185,19 +185,26 @@ def half_but_for_rounding(p: Array) -> Array:
 
 
 def checked_sample(
-    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None
+    outputs: Any, labels: Any, sample_weight: Any, name: str = "outputs"
 ) -> tuple[Array, npt.NDArray[np.bool_], Array]:
-    """Checked outputs, ``labels == 1`` and weights of the samples with positive weight."""
+    """Checked outputs, by their ``name``, ``labels == 1`` and weights of the samples with positive
+    weight."""
     f = np.asarray(outputs, dtype=np.float64)
     positive = positive_labels(labels)
-    weight = np.ones(len(f)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    given = np.ones(positive.shape) if sample_weight is None else sample_weight
+    weight = np.asarray(given, dtype=np.float64)
+    shapes = f.shape, positive.shape, weight.shape
+    if f.ndim != 1 or len(set(shapes)) > 1:
+        raise ValueError(
+            f"{name}, labels and weights must be columns of one length, but have shapes {shapes}."
+        )
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise ValueError(f"{setting('sample_weight')} must be finite and not negative.")
     weighted = weight > 0
     if not weighted.any():
         raise ValueError(f"{setting('sample_weight')} must be positive for at least one sample.")
     if not np.isfinite(f[weighted]).all():
-        raise ValueError("outputs must be finite, but some are not.")
+        raise ValueError(f"{name} must be finite, but some are not.")
     return f[weighted], positive[weighted], weight[weighted]
 
 

@@ -28,12 +28,12 @@ from looms.cli._output import WIDE, console, note, print_blocks, refused, warnin
 from looms.cli._request import FitRequest, Prepared
 from looms.cli._source import Source
 from looms.datasets._table import Table, no_rows
-from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._in_pipelines import parts_of
 from looms.fitted._scores import NewScores, new_scores
 from looms.folds import label_numbers
 from looms.model_files import load_model
+from looms.report._validation import NO_GROUPS, NO_WEIGHTS, known_rows
 from looms.report.facts import Facts
 from looms.report.overview import overview
 from looms.report.text import unit_words
@@ -41,7 +41,7 @@ from looms.tables import Columns, TablePreprocessor
 from looms.tables._cells import POINT, Marks, is_written, marks_of
 from looms.tables._frames import check_names
 from looms.tables._target import matched_classes, numbers
-from looms.tables._unseen import UnseenValues
+from looms.tables._unseen import Note, UnseenValues
 
 #: Metadata of a model of looms fit, besides those that the model itself has.
 METADATA = {"target", "file", "options", "seconds", "date", "sklearn_version"}
@@ -112,13 +112,16 @@ class SavedModel:
         """What takes the prepared rows."""
         return self.last._prepared_model()
 
-    def tell_remarks(self, prefix: str = "") -> None:
-        """Notes on the rows that were predicted, where they have values that no row of the fit has.
+    @property
+    def remarks(self) -> list[Note]:
+        """Notes on the rows that were predicted, with values that no row of the fit has."""
+        return [] if self.unseen is None else list(self.unseen.notes())
 
-        What is serious is a warning.
-        """
-        for remark in () if self.unseen is None else self.unseen.notes():
-            (warning if remark.serious else note)(f"{prefix}{remark.text}")
+
+def tell(remarks: Sequence[Note], prefix: str = "") -> None:
+    """Remarks as notes; what is serious is a warning."""
+    for remark in remarks:
+        (warning if remark.serious else note)(f"{prefix}{remark.text}")
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:
@@ -238,29 +241,28 @@ def rows_of(saved: SavedModel, X: Any) -> tuple[Any, Any]:
         return saved.own()._matrix(matrix), table
 
 
-def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") -> NewScores:
-    """Scores of the rows of a file with a target; notes on the rows.
+def scored(
+    saved: SavedModel, source: Source, table: Table, prefix: str = ""
+) -> tuple[NewScores, list[Note]]:
+    """Scores of the rows of a file with a target, and notes on the rows, which are told.
 
     Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
     one group of the fit's column of groups count as one draw in the standard errors.
     """
     n, columns = table.X.shape[0], getattr(table.X, "columns", ())
     weighs, joins = (saved.options.get(name) for name in ("sample_weight", "groups"))
-    weight, groups = np.ones(n), None
+    weight, groups, remarks = np.ones(n), None, list[Note]()
     if weighs in columns:
         with refused(f"{source.file}: --sample-weight {weighs}: "):
             weights = source.weights_in(table.X, weighs, saved.marks)
             weight = checked_sample_weight(weights, n)
     elif weighs is not None:
-        note(f"{prefix}no column {weighs!r} of weights as in the fit, so all rows count the same")
+        remarks.append(Note(NO_WEIGHTS.format(f"column {weighs!r} of ")))
     if joins in columns:
         groups = label_numbers(source.labels_in(table.X, joins), n, "groups")
     elif saved.last.fitted_.rows.grouped and (joins or not saved.options.get("time")):
         column = f"column {joins!r} of " if joins else ""
-        note(
-            f"{prefix}no {column}groups as in the fit, so each row counts as one draw: standard "
-            "errors are too small if some belong together"
-        )
+        remarks.append(Note(NO_GROUPS.format(column)))
     matrix, _ = rows_of(saved, table.X)
     fitted = saved.last.fitted_
     outputs = fitted.outputs(matrix)
@@ -270,18 +272,9 @@ def scored(saved: SavedModel, source: Source, table: Table, prefix: str = "") ->
         else:
             values = numbers(table.y, saved.marks)
         made = new_scores(fitted, values, outputs, weight, groups)
-    saved.tell_remarks(prefix)
-    known, n_known = saved.known, 0
-    if known is not None:  # as for a table in blocks
-        of_both = sparse.vstack if sparse.issparse(matrix) else np.vstack
-        equal = duplicate_groups(of_both([known, matrix]))
-        n_known = int(np.isin(equal[known.shape[0] :], equal[: known.shape[0]]).sum())
-    if n_known:
-        note(
-            f"{prefix}in {count(n_known, 'row')} of {n} all features equal those of a training "
-            "row: if they are the same rows, scores are optimistic; see looms assess"
-        )
-    return made
+    remarks += [*saved.remarks, *known_rows(saved.last, matrix)]
+    tell(remarks, prefix)
+    return made, remarks
 
 
 def facts_of(

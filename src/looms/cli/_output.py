@@ -39,6 +39,10 @@ _NOT_CSV = {*SUFFIXES, ".gz", ".html", ".json", ".pdf", ".pkl", ".skops", ".zip"
 _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
 
 
+#: Isolates around a name, for the order of words in a page; in a line quotes show it.
+_QUOTES = str.maketrans("\u2068\u2069", "''")
+
+
 def note(message: str) -> None:
     """Write a remark to stderr, so that stdout can be piped."""
     if not is_quiet():
@@ -53,9 +57,7 @@ def warning(message: str) -> None:
 def show_cautions(cautions: Sequence[Caution]) -> None:
     """Write cautions of `looms.report`, the serious ones as warnings."""
     for caution in cautions:
-        # Isolates around a name, for the order of words in a page; in a line quotes show it.
-        text = caution["text"].replace("\u2068", "'").replace("\u2069", "'")
-        (warning if caution["level"] == "serious" else note)(text)
+        (warning if caution["level"] == "serious" else note)(caution["text"].translate(_QUOTES))
 
 
 @contextmanager
@@ -110,7 +112,8 @@ def data_to_stdout(text: str) -> None:
 
 def show_json(values: Mapping[str, Any]) -> None:
     """Write plain values as JSON in ASCII, so that no terminal obeys characters in a name."""
-    write_stdout(f"{json.dumps(values, allow_nan=False, indent=1)}\n")
+    whole = json.dumps(values, ensure_ascii=False, allow_nan=False).translate(_QUOTES)
+    write_stdout(f"{json.dumps(json.loads(whole), indent=1)}\n")
 
 
 class _Visible(Console):

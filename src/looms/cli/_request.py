@@ -421,7 +421,7 @@ class FitRequest(Source, ModelRequest):
         if y is None:
             raise self.no_target(X)
         marks = marks_in(whole, y, decimal=self.decimal)
-        with refused():
+        with refused(f"{self.file}: "):
             target = target_of(y, self.task, marks, self.order)
         note(f"{target.task}: {target.reason}")
         return X, target, marks

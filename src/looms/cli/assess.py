@@ -37,7 +37,7 @@ class SplitRequest:
     splits
         Number of outer splits, default 100; with --time 5.
     test_size
-        Share of the rows to test on; 1/k for k-fold.
+        Share of the rows to test on, 1/k for k-fold; from 1 on a number of rows.
     method
         Random splits (default), repeated k-fold, or .632+ bootstrap. With --time, windows of rows,
         each tested after training on the rows before it.

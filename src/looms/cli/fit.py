@@ -135,7 +135,7 @@ def fit(
         stack.callback(note, f"the model is in {output}")
         more: dict[str, Any] = {}
         if table is not None and test is not None:
-            *_, of_test, baselines = scored(saved, source, table, f"{test.name}: ")
+            (*_, of_test, baselines), _ = scored(saved, source, table, f"{test.name}: ")
             n_rows = table.X.shape[0]
             more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
         certificate = certified(saved, certify)
@@ -245,7 +245,7 @@ def train(
         model.set_params(preprocess=None)
     target = None if again else prepared.target
     meter = Meter("", rows.shape[0], 3 if blocks is None else 1, target)
-    with warnings.catch_warnings(), refused(faults=(ValueError, MemoryError)), meter:
+    with warnings.catch_warnings(), refused(f"{request.file}: ", (ValueError, MemoryError)), meter:
         for category in IN_CAUTIONS:
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9

@@ -27,6 +27,7 @@ from looms.cli._model import (
     rows_of,
     scored,
     show_choice,
+    tell,
 )
 from looms.cli._options import REMEDIES, Bounds, Bytes, command
 from looms.cli._output import (
@@ -169,7 +170,7 @@ def predict(
         )
     if n_empty:
         note(f"{n_empty} of {n_rows} sets are empty: such a row is typical of no class of the fit")
-    saved.tell_remarks()
+    tell(saved.remarks)
     if output is not None:
         note(f"{count(n_rows, 'prediction')} in {output}")
 
@@ -194,7 +195,7 @@ def score(
         Rows with the target.
     report
         HTML page with these scores beside the held-out ones and, for two classes with
-        probabilities, their calibration and a decision curve.
+        probabilities, their calibration, which is printed too, and a decision curve.
 
     Examples
     --------
@@ -207,21 +208,22 @@ def score(
     check_report(report, None, force, source.file, model)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    made = scored(saved, source, table)
+    made, remarks = scored(saved, source, table)
     values, outputs, _, _, scores, baselines = made
+    more, calibration = dict[str, Any](), list[str]()
     if report is not None:
-        remarks = [] if saved.unseen is None else [each.text for each in saved.unseen.notes()]
         title = " on ".join(filter(None, [saved.metadata["target"], source.file.name]))
-        page = Validation(facts_of(saved).model, made, remarks, title)
+        page = Validation(facts_of(saved).model, made, [each.text for each in remarks], title)
         with writing(report, "--report"):
             page.report(report)
         note(f"the report is in {report}")
+        more, calibration = {"recalibration": page["recalibration"]}, page.calibration
     n_rows = table.X.shape[0]
     if json:
-        show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))
+        show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)} | more))
         return
     rows = f"{count(n_rows, 'row')} of {source.file.name}"
-    print_blocks(table_of_scores({rows: scores}, baselines, len(saved.classes)))
+    print_blocks(table_of_scores({rows: scores}, baselines, len(saved.classes)), *calibration)
     if not saved.is_classifier and saved.metadata["target"]:
         print_blocks(units_of(saved.metadata["target"]))
     if saved.is_classifier:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from looms._checks import check_share
 from looms._classes import rounding
 from looms._typing import Array
+from looms._words import one_line
 
 _SHARE = 1e-10  # of all weights, that rounding can add or take
 
@@ -137,9 +138,10 @@ def checked_ratio(
     density_ratio: tuple[npt.ArrayLike, npt.ArrayLike], n: int, m: int
 ) -> tuple[Array, Array]:
     """Ratios at n samples and m new points; ValueError for what are none."""
-    if len(density_ratio) != 2:
+    if not isinstance(density_ratio, tuple | list | np.ndarray) or len(density_ratio) != 2:
         raise ValueError(
-            f"density_ratio must be a pair, of training and new rows, got {len(density_ratio)}."
+            "density_ratio must be a pair of arrays, as looms.density_ratio returns, of training "
+            f"and new rows, got {one_line(density_ratio)}."
         )
     w, v = (np.asarray(values, dtype=np.float64) for values in density_ratio)
     if w.shape != (n,) or v.shape != (m,):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +36,13 @@ class DensityRatio(NamedTuple):
 
     @property
     def effective_rows(self) -> float:
-        """Rows of equal weight that tell as much of the new ones: (Σ w)² / Σ w² of ``fit``."""
-        return effective_size(self.fit)
+        """Rows of the fit that tell as much of a new one as rows that are distributed like it.
+
+        (Σ w)² / Σ w² of ``fit``, but at most Σ w over the median of ``new``, the number of rows
+        with the weight of a new one. Where that is less than c / (1 − c), intervals for a share c
+        are infinite for half of the new rows.
+        """
+        return min(effective_size(self.fit), float(self.fit.sum() / np.median(self.new)))
 
     def __repr__(self) -> str:
         rows = f"{len(self.fit)} rows of the fit, {len(self.new)} new"
@@ -64,15 +70,16 @@ def density_ratio(X: Any, X_new: Any, classifier: Any = None, clip: float = 0.01
     -------
     ratio : DensityRatio
         A pair of arrays, for the rows of ``X`` and of ``X_new``; ``effective_rows`` tells how many
-        rows of the fit resemble the new ones. Only ratios of its values count.
+        rows of the fit resemble the new ones, next to none where the classifier tells them all
+        apart. Only ratios of its values count.
 
     Raises
     ------
     TypeError
         If the classifier is none of looms, or rows are in blocks.
     ValueError
-        If the columns are not the same, probabilities are lacking, or ``clip`` is not between 0 and
-        0.5.
+        If there are no rows, the columns or the libraries are not the same, probabilities are
+        lacking, or ``clip`` is not between 0 and 0.5.
 
     Notes
     -----
@@ -97,15 +104,16 @@ def density_ratio(X: Any, X_new: Any, classifier: Any = None, clip: float = 0.01
     >>> float(np.corrcoef(np.log(ratio.fit), X[:, 0])[0, 1].round(2))
     0.98
     """
-    if not 0 < clip < 0.5:
+    if not (isinstance(clip, Real) and 0 < float(clip) < 0.5):
         raise ValueError(f"{setting('clip')} must be between 0 and 0.5, got {clip!r}.")
     classifier = TabularClassifier("rbf") if classifier is None else classifier
     if not isinstance(classifier, Classifier):
         raise TypeError(f"{one_line(classifier)} is no classifier of looms: give one, or None.")
+    both = _together(X, X_new)
     n, m = _num_samples(X), _num_samples(X_new)
     is_new = np.repeat([False, True], [n, m])
     with kept_warnings():  # of rows that are alike, or unlike, which is what the ratio tells
-        decisions = clone(classifier).fit(_together(X, X_new), is_new)._scored().decisions
+        decisions = clone(classifier).fit(both, is_new)._scored().decisions
     if decisions is None or decisions.probabilities is None:
         raise ValueError(f"{one_line(classifier)} has no probabilities: give it a calibration.")
     p = np.clip(decisions.probabilities[:, 1], clip, 1.0 - clip)
@@ -117,14 +125,19 @@ def _together(X: Any, X_new: Any) -> Any:
     if is_dask(X) or is_dask(X_new):
         raise TypeError("density_ratio takes rows in memory: give X.compute().")
     both = [readable_table(X), readable_table(X_new)]
-    frames = [hasattr(one, "columns") for one in both]
-    if any(frames) and not (all(frames) and list(both[0].columns) == list(both[1].columns)):
-        raise ValueError("X and X_new must have the same columns, in the same order.")
-    if all(hasattr(one, "iloc") for one in both):
+    old, new = ((hasattr(one, "iloc"), list(getattr(one, "columns", ()))) for one in both)
+    if old != new:
+        raise ValueError("X and X_new must have the same columns, in order, and be of one library.")
+    a, b = map(np.shape, both)
+    if not (len(a) == len(b) == 2 and a[0] and b[0] and a[1] == b[1]):
+        raise ValueError(f"X and X_new must have rows, and equal columns, but are of {a} and {b}.")
+    of_pandas, columns = old
+    if of_pandas:
         pandas: Any = require("pandas", "A table of both")
         return pandas.concat(both, ignore_index=True)
-    if all(frames):
-        return both[0].vstack(both[1])
-    if any(sparse.issparse(one) for one in both):
+    if columns:
+        polars: Any = require("polars", "A table of both")
+        return polars.concat(both, how="vertical_relaxed")
+    if any(map(sparse.issparse, both)):
         return sparse.vstack(both, format="csr")
     return np.vstack(both)

@@ -350,7 +350,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _scores_of_new(self, matrix: Any, y: Any, sample_weight: Any, groups: Any) -> NewScores:
         """What `scores` is made of, for rows as the members take them."""
         if y is None:
-            raise ValueError("scores requires y to be passed, but the target y is None.")
+            raise ValueError("y is None: give the targets of the rows.")
         with kept_warnings():  # a column says nothing here that the fit has not said
             y = np.asarray(self._as_known(y))
         n = matrix.shape[0]

@@ -141,7 +141,7 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         array([0.3, 0.6])
         """
         check_flag("return_std", return_std)
-        return (self._mean(X), self._std(X)) if return_std else self._mean(X)
+        return tuple(np.moveaxis(self._mean_and_std(X), -1, 0)) if return_std else self._mean(X)
 
     @lazy_for_dask
     def _mean(self, X: Any) -> Array:
@@ -149,9 +149,10 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         return self.fitted_.predicted(outputs)
 
     @lazy_for_dask
-    def _std(self, X: Any) -> Array:
-        matrix = self._matrix(X)
-        return standard_deviations(self.fitted_, matrix)
+    def _mean_and_std(self, X: Any) -> Array:
+        fitted, matrix = self.fitted_, self._matrix(X)
+        mean = fitted.predicted(fitted.outputs(matrix))
+        return np.stack([mean, standard_deviations(fitted, matrix)], axis=-1)
 
     def predict_interval(
         self, X: Any, confidence_level: float = 0.9, method: str = "plus", density_ratio: Any = None
@@ -250,13 +251,14 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         """
         models = self._models_of_intervals(confidence_level, method)
         X = self._matrix(X, prepare=not models.tables)
-        rows = self.fitted_.rows
-        known = rows.train, len(rows.weight), _num_samples(X), method
-        ratio = ratio_of_rows(density_ratio, *known)
-        return self._intervals(models, X, confidence_level, method, ratio)
+        return self._intervals(models, X, confidence_level, method, density_ratio)
 
     def predictions(
-        self, X: Any, confidence_level: float | None = None, method: str = "plus"
+        self,
+        X: Any,
+        confidence_level: float | None = None,
+        method: str = "plus",
+        density_ratio: Any = None,
     ) -> Any:
         """Predictions for new rows as a data frame, with the columns of ``looms predict``.
 
@@ -266,8 +268,8 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
             New rows.
         confidence_level : float, default=None
             Nominal share of new targets inside of intervals, between 0 and 1; None for none.
-        method : {"plus", "minmax", "scaled"}, default="plus"
-            As for `predict_interval`.
+        method, density_ratio : as for `predict_interval`
+            Of the intervals.
 
         Returns
         -------
@@ -293,7 +295,7 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         ['prediction', 'lower', 'upper']
         """
         check_known(method, "method", INTERVALS)
-        return self._frame(X, confidence_level, method=method)
+        return self._frame(X, confidence_level, method=method, density_ratio=density_ratio)
 
     def _models_of_intervals(self, confidence_level: float, method: str) -> WithoutUnits:
         """Models without each unit; errors for intervals that cannot be."""
@@ -308,18 +310,19 @@ class Regressor(KnownTargets, RegressorMixin, Model):  # type: ignore[misc]
         X: Any,
         confidence_level: float,
         method: str,
-        ratio: tuple[Array, Array] | None = None,
+        density_ratio: Any,
     ) -> Array:
-        outcome = self.fitted_.outcome
+        fitted, outcome, rows = self.fitted_, self.fitted_.outcome, self.fitted_.rows
         assert isinstance(outcome, Numbers)
-        return intervals(models, X, confidence_level, method, outcome, self.fitted_, ratio)
+        ratio = ratio_of_rows(density_ratio, rows.train, len(rows.weight), _num_samples(X), method)
+        return intervals(models, X, confidence_level, method, outcome, fitted, ratio)
 
     def _covered(
         self, matrix: Any, table: Any, confidence_level: float, **coverage: Any
     ) -> dict[str, AnyArray]:
         how = confidence_level, coverage["method"]
-        models = self._models_of_intervals(*how)
-        ends = self._intervals(models, table if models.tables else matrix, *how)
+        models, ratio = self._models_of_intervals(*how), coverage.get("density_ratio")
+        ends = self._intervals(models, table if models.tables else matrix, *how, ratio)
         return of_targets("lower", ends[..., 0]) | of_targets("upper", ends[..., 1])
 
     def _validated(

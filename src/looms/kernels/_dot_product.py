@@ -173,7 +173,7 @@ class Tanimoto(Kernel):
     Of zeros and ones it is the number of ones that two samples share over the number that either
     has, the similarity of Jaccard and Tanimoto; of counts and other nonnegative numbers the same
     formula holds. k(x, x) = 1, also of samples of zeros, as in SciPy and GAUCHE;
-    these resemble no others. It has nothing to tune.
+    these resemble only each other. It has nothing to tune.
 
     Source: [RSSB05]; for any real numbers it is positive semi-definite [TBSH23]. Negative ones are
     refused all the same: they tell that fingerprints were centered, which changes what is compared.

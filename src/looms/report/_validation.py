@@ -9,11 +9,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from looms._checks import readable_table
-from looms._scores import SCORES
+from looms._advice import setting
+from looms._checks import readable_table, take_rows
+from looms._scores import SCORES, intervals_of
 from looms._version import __version__
 from looms._words import count
+from looms.blocks import blocks_of
+from looms.duplicates import duplicate_groups
 from looms.estimators._in_pipelines import last_model
 from looms.estimators._warnings import warn_of_order
 from looms.fitted._scores import NewScores
@@ -22,9 +26,16 @@ from looms.report.displays.classes import DecisionCurveDisplay, ReliabilityDispl
 from looms.report.model import Reported, model_of
 from looms.report.overview import TextTable, table_of_scores, text_of
 from looms.report.page import write_validation
-from looms.report.text import PlainValues, clean, plain
+from looms.report.text import PlainValues, calibration_text, clean, plain
 from looms.tables import TablePreprocessor
-from looms.tables._unseen import UnseenValues
+from looms.tables._unseen import Note, UnseenValues
+
+#: Remarks on what rows lack; the blank is for the name of the column.
+NO_WEIGHTS = "no {}weights as in the fit, so all rows count the same"
+NO_GROUPS = (
+    "no {}groups as in the fit, so each row counts as one draw: standard errors are too small if "
+    "some belong together"
+)
 
 
 class Validation(PlainValues):
@@ -36,13 +47,15 @@ class Validation(PlainValues):
     made : looms.fitted._scores.NewScores
         Scores of the rows, and what they are of.
     remarks : sequence of str
-        On values that no row of the fit has.
+        On the rows, such as values that no row of the fit has.
     title : str or None
 
     Attributes
     ----------
     displays : dict of str to Display
         ``reliability`` and ``decisions`` of two classes with probabilities, both of which occur.
+    calibration : list of str
+        A line on the calibration of the same, with slope and intercept.
 
     Examples
     --------
@@ -62,7 +75,7 @@ class Validation(PlainValues):
         self.displays: dict[str, Display] = {}
         weighted = made.weight > 0
         values, outputs, weight = (each[weighted] for each in made[:3])
-        groups = None if made.groups is None else made.groups[weighted]
+        groups = take_rows(made.groups, weighted)
         n_events = recalibration = None
         if len(model.classes) == 2:
             k = 0 if model.outcome.positive_first else 1
@@ -77,9 +90,10 @@ class Validation(PlainValues):
                 self.displays = {"reliability": reliability, "decisions": decisions}
                 recalibration = asdict(reliability.recalibrations[model.classes[k]])
         held_out, none = model.scores.with_errors, (np.nan, np.nan)
-        keys = "key", "name", "value", "standard_error", "baseline", "held_out", "held_out_error"
+        of_set = "value", "standard_error", "low", "high", "baseline", "held_out", "held_out_error"
+        ends, baselines = intervals_of(made.scores), made.baselines
         rows = [
-            (key, SCORES[key].name, *pair, made.baselines.get(key), *held_out.get(key, none))
+            (key, SCORES[key].name, *pair, *ends[key], baselines.get(key), *held_out.get(key, none))
             for key, pair in made.scores.items()
         ]
         facts = {
@@ -91,27 +105,24 @@ class Validation(PlainValues):
             "event": None if n_events is None else model.classes[k],
             "n_fit": model.n,
             "held_out": model.scores.kind,
-            "scores": [dict(zip(keys, row, strict=True)) for row in rows],
+            "scores": [dict(zip(("key", "name", *of_set), row, strict=True)) for row in rows],
             "recalibration": recalibration,
             "remarks": list(remarks),
         }
         super().__init__(plain(facts))
+        found = self["recalibration"]
+        self.calibration = [calibration_text(found)] if found else []
         sets = {"these rows": made.scores, "held out in the fit": held_out}
-        self._table = table_of_scores(sets, made.baselines, len(model.classes))
+        self._table = table_of_scores(sets, baselines, len(model.classes))
 
     def __repr__(self) -> str:
         events = "" if self["n_events"] is None else f", {self['n_events']} of {self['event']}"
         lines: list[str | TextTable] = [
             f"{self['title']}: {count(self['n_rows'], 'row')}{events}",
             self._table,
+            f"Held out in the fit: {self['held_out']}",
         ]
-        values = self["recalibration"]
-        if values and values["slope"] is not None:
-            lines.append(
-                f"Calibration slope {values['slope']:.2f} ± {values['slope_error']:.2f}, intercept "
-                f"{values['intercept']:.2f} ± {values['intercept_error']:.2f}"
-            )
-        return text_of([*lines, *self["remarks"]])
+        return text_of([*lines, *self.calibration, *self["remarks"]])
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the validation as one HTML page that loads nothing else.
@@ -157,10 +168,11 @@ def validation(
     -------
     validation : Validation
         A mapping: ``n_rows``, and of two classes ``n_events``, of positive weight; ``scores`` with
-        ``standard_error``, and ``held_out`` of the fit; ``recalibration`` with ``slope``,
+        ``standard_error``, the 95 % interval from ``low`` to ``high``, and ``held_out`` of the fit,
+        of the kind that the mapping has under this name; ``recalibration`` with ``slope``,
         ``intercept`` and ``constant``, as of `looms.calibration.recalibration`; ``remarks`` on
-        values that no row of the fit has, for models that prepare a table. ``report(path)`` writes
-        a page.
+        rows that equal some of the fit, on weights or groups that only the fit had and, for models
+        that prepare a table, on values that no row of the fit has. ``report(path)`` writes a page.
 
     Raises
     ------
@@ -184,6 +196,7 @@ def validation(
     ± s.e.                  0.0161              0.0191    0.0154     0.0309
     baseline                0.6127              0.5000    0.5000     0.6675
     <BLANKLINE>
+    Held out in the fit: leave-one-out
     Calibration slope 1.18 ± 0.13, intercept -0.25 ± 0.20
     """
     warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)
@@ -196,4 +209,31 @@ def validation(
         else:
             X = step.transform(X)
     matrix = last._prepared_model()._matrix(X)
-    return Validation(model, last._scores_of_new(matrix, y, sample_weight, groups), remarks, title)
+    made, rows = last._scores_of_new(matrix, y, sample_weight, groups), model.fitted.rows
+    if sample_weight is None and np.ptp(rows.own(rows.weight)):
+        remarks.append(NO_WEIGHTS.format(""))
+    if groups is None and rows.grouped:
+        remarks.append(NO_GROUPS.format(""))
+    remarks += [note.text for note in known_rows(last, matrix)]
+    return Validation(model, made, remarks, title)
+
+
+def known_rows(model: Any, matrix: Any) -> list[Note]:
+    """Note on rows that equal some of the fit; none if these were in blocks."""
+    if model.X_fit_ is None:
+        return []
+    known = model.fitted_.rows.own(model.X_fit_)
+
+    def equal(rows: Any) -> Any:
+        both, n = [known, rows], known.shape[0]
+        of_both = sparse.vstack if any(map(sparse.issparse, both)) else np.vstack
+        groups = duplicate_groups(of_both(both))
+        return np.isin(groups[n:], groups[:n])
+
+    _, (found,) = blocks_of(matrix).sweep(lambda rows: ((), (equal(rows),)))
+    text = (
+        f"in {count(int(found.sum()), 'row')} of {len(found)} all features equal those of a "
+        "training row: if they are the same rows, scores are optimistic; see "
+        f"{setting('assess', text='looms.assess')}"
+    )
+    return [Note(text)] if found.any() else []

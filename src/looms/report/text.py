@@ -113,6 +113,15 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def calibration_text(found: Mapping[str, float | None]) -> str:
+    """Slope and intercept of a recalibration, or why there is no slope."""
+    known = [name for name in ("slope", "intercept") if found[name] is not None]
+    parts = [f"{name} {found[name]:.2f} ± {found[f'{name}_error']:.2f}" for name in known]
+    if found["slope"] is None:
+        parts.append("no slope: the probabilities separate the classes, or are equal")
+    return f"Calibration {', '.join(parts)}"
+
+
 def heading(key: str) -> str:
     """Name of a score at the beginning of a line; a key that is not in `SCORES` stays as it is."""
     return sentence(SCORES[key].name) if key in SCORES else key

@@ -282,12 +282,13 @@ class ReliabilityDisplay(ProbabilityDisplay):
 
     Parameters
     ----------
-    curves : dict of str to looms.calibration.ReliabilityCurve
-        By class label; the ten largest of many classes.
-    recalibrations : dict of str to looms.calibration.Recalibration
-        Intercept and slope with standard errors, of the same classes, each against the rest.
-    smooth : looms.calibration.SmoothCurve or None
-        Of the positive one of two classes.
+    curves : dict of str to ReliabilityCurve
+        By class label; the ten largest of many classes. With arrays ``probability``, ``share``,
+        ``weight``, ``count`` and ``edges`` of the bins.
+    recalibrations : dict of str to Recalibration
+        What `looms.calibration.recalibration` returns, of the same classes, each against the rest.
+    smooth : SmoothCurve or None
+        What `looms.calibration.smooth_reliability` returns, of the positive one of two classes.
     calibration : str or None
         Method that turned outputs into probabilities; None for given ones.
 
@@ -393,9 +394,8 @@ class DecisionCurveDisplay(ProbabilityDisplay):
     ----------
     label : str
         The positive class.
-    benefit : looms.calibration.NetBenefit
-        At each ``threshold`` the ``value`` with its ``standard_error``, ``of_all``, and the
-        ``gain`` over the better of all and none, with ``gain_error``.
+    benefit : NetBenefit
+        What `looms.calibration.net_benefit` returns.
 
     Examples
     --------
