@@ -9,6 +9,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
 import looms
 from looms import KernelClassifier, KernelRegressor, NonconformityClassifier, Search
+from looms.calibration import recalibration
 
 N = 90
 RNG = np.random.default_rng(4)
@@ -43,6 +44,20 @@ def scores_of(which, case, **fit):
     return model, model.fit(X, y, **fit).evaluate(nested=case != "own")
 
 
+def test_calibration_in_subgroups():
+    model, scores = scores_of("two classes", "in folds", sample_weight=WEIGHT, groups=ALL + X[:, 0])
+    of_parts, rows = scores.by(PARTS), scores.rows
+    for label, part in of_parts.iterrows():
+        own = PARTS[rows] == label
+        y = np.where(TARGETS["two classes"][rows][own], 1, -1)
+        p = scores.decisions.probabilities[own, 1]
+        found = recalibration(y, p, WEIGHT[rows][own])
+        for name in ("intercept", "intercept_error", "slope", "slope_error"):
+            assert part[f"calibration_{name}"] == pytest.approx(getattr(found, name))
+    model.set_params(calibration=None).fit(X, TARGETS["two classes"])
+    assert not any("calibration" in name for name in model.evaluate().by(PARTS))
+
+
 @pytest.mark.parametrize(
     ("which", "case"),
     [
@@ -66,7 +81,7 @@ def test_all_rows_have_the_scores_of_evaluate(which, case):
             assert (found[name], found[f"{name}_error"]) == pytest.approx(pair, rel=1e-9)
         else:
             assert found[name] == pytest.approx(pair[0], abs=0.05)
-    assert len(found) == 1 + (which == "two classes") + 2 * len(scores)
+    assert len(found) == 1 + 5 * (which == "two classes") + 2 * len(scores)
 
 
 @pytest.mark.parametrize("case", ["given", "in folds"])

@@ -20,6 +20,7 @@ from looms._optional import require
 from looms._scores import ValuesAndErrors, intervals_of, over_training_draws, scale_of
 from looms._typing import AnyArray, Array
 from looms._words import aligned, count, interval_text, score_text
+from looms.calibration._recalibration import recalibration
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import LeftOut
@@ -30,6 +31,7 @@ from looms.units import Units, of_one_size
 __all__ = ["Scores"]
 
 _PAIRS = 1024  # that are held out at once
+_OF_CALIBRATION = ("intercept", "intercept_error", "slope", "slope_error")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,15 +66,15 @@ class ScoresOf:
     outcome : of the targets, as of `looms.fitted`.
     outputs : (n_repetitions, m) or (n_repetitions, m, t), as of its ``scores``.
     together : (m,) integers, equal for rows that count as one draw.
-    fold : (m,) number of the fold that each row was held out with, once; None of single rows,
-        groups and several passes.
+    compared : (m, t) values by which rows of the same ``fold``, (m,), are compared for areas.
     draws : ratio and variance of `looms._scores.over_training_draws`.
     """
 
     outcome: Any
     outputs: Array
     together: AnyArray
-    fold: AnyArray | None
+    compared: Array
+    fold: AnyArray
     draws: tuple[float, float]
 
 
@@ -198,7 +200,9 @@ class Scores(Mapping[str, float]):
         scores : pandas.DataFrame
             A row for each subgroup by its label, those of categories in their order. ``n_rows`` are
             of positive weight; of two classes ``n_events`` are of the positive one. Each score has
-            a column, and another, such as ``log_loss_error``, with its standard error.
+            a column, and another, such as ``log_loss_error``, with its standard error. Of two
+            classes with probabilities, ``calibration_intercept`` and ``calibration_slope`` are of
+            `looms.calibration.recalibration`, for the positive class.
 
             ROC areas compare only rows of the subgroup. Of models tuned in folds these are also of
             one fold; other rows are compared by their probabilities, pooled over the models without
@@ -252,22 +256,25 @@ class Scores(Mapping[str, float]):
     def _among(self, inside: AnyArray) -> dict[str, float]:
         """Number of rows and events, and scores with their errors, of some of the scored rows."""
         assert self._made_of is not None
-        outcome, fold = self._made_of.outcome, self._made_of.fold
-        y, f, weight = (each[self.rows[inside]] for each in self.predictions)
+        outcome, fold = self._made_of.outcome, self._made_of.fold[inside]
+        y, _, weight = (each[self.rows[inside]] for each in self.predictions)
         together = np.unique(self._made_of.together[inside], return_inverse=True)[1]
         counts, made, one_class = {"n_rows": len(inside)}, None, False
+        calibration: dict[str, float] = {}
         if self.decisions is not None:
             decisions = self.decisions.among(inside)
             codes, Y = outcome.codes(y), targets_as_columns(y)
             one_class = len(np.unique(codes)) == 1
             if len(outcome.classes) == 2:
-                counts["n_events"] = int(np.sum(codes != outcome.positive_first))
-            folds, values = [np.arange(len(y))], targets_as_columns(f)
-            if fold is not None:
-                folds = [np.flatnonzero(fold[inside] == k) for k in np.unique(fold)]
-            elif decisions.probabilities is not None:
-                values = decisions.probabilities[:, -Y.shape[1] :]
+                events = codes != outcome.positive_first
+                counts["n_events"] = int(events.sum())
+                if decisions.probabilities is not None:
+                    p = decisions.probabilities[:, 1 - outcome.positive_first]
+                    found = vars(recalibration(2 * events - 1, p, weight, together))
+                    calibration = {f"calibration_{name}": found[name] for name in _OF_CALIBRATION}
+            folds = [np.flatnonzero(fold == k) for k in np.unique(fold)]
             tie = None if self._nested is None else self._nested.tie
+            values = self._made_of.compared[inside]
             made = decisions, outcome.area(Y, values, folds, [], [], weight, tie, together)
         scores = outcome.scores(y, self._made_of.outputs[:, inside], weight, together, made)
         scores = over_training_draws(scores, *self._made_of.draws)
@@ -275,7 +282,7 @@ class Scores(Mapping[str, float]):
         for name, pair in scores.items():
             none = one_class and name in ("balanced_accuracy", "roc_auc")
             columns[name], columns[f"{name}_error"] = (np.nan, np.nan) if none else pair
-        return counts | columns
+        return counts | columns | calibration
 
     def _table(self) -> tuple[str, list[list[str]]]:
         """Caption, and rows of cells, the headings first."""

@@ -13,6 +13,7 @@ from looms._typing import AnyArray, Array
 from looms.fitted._fitted import Fitted
 from looms.fitted._training_draws import training_draws
 from looms.held_out import HeldOut
+from looms.lssvm._system import targets_as_columns
 from looms.scores import (
     Scores,
     ScoresOf,
@@ -95,7 +96,11 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     repeated = model.repetitions()[:, places] if again else outputs[scored][None]
     together = np.unique(model.units_of_fit.scored_together[places], return_inverse=True)[1]
     draws = training_draws(model)
-    once = units.in_folds and len(units.passes) == 1
+    compared, fold = targets_as_columns(outputs[scored]), np.zeros(len(scored), dtype=int)
+    if units.in_folds and len(units.passes) == 1:
+        fold = units.own[places]
+    elif decisions is not None and decisions.probabilities is not None:
+        compared = decisions.probabilities[:, -compared.shape[1] :]
     return Scores(
         over_training_draws(outcome.scores(y[scored], repeated, own, together, made), *draws),
         kind,
@@ -106,7 +111,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         outcome.baselines(y[scored], own),
         nested,
         len(units.passes),
-        _made_of=ScoresOf(outcome, repeated, together, units.own[places] if once else None, draws),
+        _made_of=ScoresOf(outcome, repeated, together, compared, fold, draws),
     )
 
 
