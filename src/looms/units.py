@@ -243,9 +243,10 @@ class Units:
 
     @property
     def unit(self) -> str:
-        """Word for what is held out at a time: "sample", "group", "fold" or "window"."""
+        """Word for what is held out at a time: "sample", "group", "fold", "window", or "forward", a
+        window and all later rows."""
         if self.in_folds:
-            return "window" if self.windows else "fold"
+            return "forward" if self.forward else "window" if self.windows else "fold"
         return "group" if self.grouped else "sample"
 
     @cached_property

@@ -298,8 +298,9 @@ def choice_of(saved: SavedModel, facts: Facts) -> str:
     """A sentence about what the selection of the model means for its scores."""
     model = facts.model
     if model.nested:
-        n = model.nested.units.n_units
+        n = model.nested.units.n_counted
         several = {"fold": f"of {n} folds", "window": f"of {n} windows of time"}
+        several["forward"] = f"{several['window']} and the rows after it"
         unit = several.get(model.unit, unit_words(model.unit))
         text = f"for these scores {model.repeated_without(unit)}"
         if model.prepared_anew:

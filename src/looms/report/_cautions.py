@@ -174,6 +174,13 @@ def remarks_on_fit(model: Reported) -> Iterator[Caution]:
             "Each window was predicted by models of the rows before and after it. Of rows that are "
             f"later than all of these, {forward} tells the score, which is often worse.",
         )
+    if model.fitted.units.forward:
+        n, n_scored = model.n, len(model.scores.rows)
+        yield note(
+            "Rows before the first window",
+            f"Scores are of {n_scored} of {n} rows. The first {n - n_scored} have too few rows "
+            "before them: the model learns from them, but is not tested on them.",
+        )
     scores = model.scores.with_errors
     perfect = scores["accuracy"][0] == 1 if model.outcome.decides else scores["r2"][0] > 0.9999
     if perfect and not any(column.gives for column in leaking):
@@ -414,7 +421,7 @@ def _rarest_in_predictions(model: Reported) -> str:
         return ""
     rare, n_predicted, n = seldom
     return (
-        f"Of {model.n} rows, {n_predicted} are predicted to be "
+        f"Of {len(model.scores.rows)} rows, {n_predicted} are predicted to be "
         f"{isolated(model.classes[rare])}, but {n} are. "
     )
 

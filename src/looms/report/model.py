@@ -41,6 +41,7 @@ METHODS = {
     "group": "leave-one-group-out",
     "fold": "cross-validation",
     "window": "cross-validation",
+    "forward": "cross-validation forward in time",
 }
 #: So many samples of every class are kept, if there are as many.
 _FEW = 5
@@ -84,7 +85,7 @@ class Reported:
     best : place of the candidate that was taken, of a stack of the largest.
     shares : weights of the candidates in a stack, also if one got all; None if none was made.
     scale : transform that the target was fitted on the scale of; None for that of the target.
-    unit, method : what is held out at a time ("sample", "group", "fold" or "window"), and the
+    unit, method : what is held out at a time (as of `Units.unit`), and the
         method's name.
     chosen_by : name of the method by which the criterion held samples out.
     n_choice_folds : folds that compare candidates, each tuned without them; 0 if none do.

@@ -25,7 +25,7 @@ Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 #: Number of scales shown, the largest, for a kernel with a scale for every feature; and of columns.
 _MOST_SCALES = MOST_COLUMNS = 8
 #: Prefix of a candidate's loss, by what was held out.
-_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV", "window": "CV"}
+_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV", "window": "CV", "forward": "CV"}
 #: Characters of a cell of a confusion matrix, such as 100.0%, and between two of them.
 _CELL, _GAP = 6, 3
 #: Characters of a line.

@@ -142,7 +142,8 @@ def criterion_name(criterion: str) -> str:
 
 def unit_words(unit: str) -> str:
     """Plain word for what is held out at a time, by `Units.unit`."""
-    return {"sample": "row", "window": "window of time"}.get(unit, unit)
+    words = {"window": "window of time", "forward": "window of time and the rows after it"}
+    return {"sample": "row", **words}.get(unit, unit)
 
 
 def thousands(n: int) -> str:
