@@ -368,6 +368,10 @@ class TestWindows:
             assert test.tolist() == sorted(window)
             before = time + gap < time[window].min()
             assert train.tolist() == np.flatnonzero(before).tolist()
+        assert (
+            repr(ForwardSplit(4, gap, time))
+            == f"ForwardSplit(n_splits=4, gap={gap}, time=<24 times>)"
+        )
         last = fold_numbers(ForwardSplit(4, gap, time), Y).max()
         groups = np.arange(N) // 4
         for train, test in ForwardSplit(3).split(X, groups=groups):

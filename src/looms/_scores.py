@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import entr, ndtri
+from scipy.special import ndtri
 
 from looms._classes import tie_width
 from looms._typing import AnyArray, Array
@@ -263,11 +263,11 @@ def ranked_probability_scores(ranks: AnyArray, probabilities: Array) -> Array:
     return np.asarray((excess**2).sum(axis=1))
 
 
-def ordered_baselines(ranks: Array, weight: Array) -> dict[str, float]:
+def ordered_baselines(ranks: Array, weight: Array, shares: Array | None = None) -> dict[str, float]:
     """The scores of `ordered_scores`, and "brier", of the shares of the classes alone.
 
     The largest class for all rows, the median class ("mean_rank_error"), and the shares as
-    probabilities.
+    probabilities. Parameters are those of `class_baselines`.
 
     Examples
     --------
@@ -276,22 +276,38 @@ def ordered_baselines(ranks: Array, weight: Array) -> dict[str, float]:
     >>> baselines["mean_rank_error"], baselines["ranked_probability"]
     (0.75, 0.4375)
     """
-    of_classes = class_baselines(ranks.astype(int), weight)
-    up_to = np.cumsum(np.bincount(ranks.astype(int), weights=weight))[:-1] / weight.sum()
+    codes = ranks.astype(int)
+    if shares is None:
+        shares = np.tile(class_shares_of(codes, weight), (len(codes), 1))
+    of_classes = class_baselines(codes, weight, shares)
+    medians = (np.cumsum(shares, axis=1) >= 0.5).argmax(axis=1)
+    ranked = ranked_probability_scores(codes, shares)
     return {
         "accuracy": of_classes["accuracy"],
-        "mean_rank_error": number_baselines(ranks, weight)["mae"],
+        "mean_rank_error": float(np.average(np.abs(ranks - medians), weights=weight)),
         "quadratic_kappa": 0.0,
-        "ranked_probability": float(np.sum(up_to * (1.0 - up_to))),
+        "ranked_probability": float(np.average(ranked, weights=weight)),
         "log_loss": of_classes["log_loss"],
         "brier": of_classes["brier"],
     }
 
 
-def class_baselines(labels: AnyArray, weight: Array) -> dict[str, float]:
+def class_shares_of(labels: AnyArray, weight: Array, n_classes: int = 0) -> Array:
+    """(k,) shares of the classes."""
+    return np.asarray(np.bincount(labels, weights=weight, minlength=n_classes) / weight.sum())
+
+
+def class_baselines(
+    labels: AnyArray, weight: Array, shares: Array | None = None
+) -> dict[str, float]:
     """The scores of `class_scores`, and "brier", of the shares of the classes alone.
 
     The largest class for all rows, the same output for all, and the shares as probabilities.
+
+    Parameters
+    ----------
+    labels, weight : (n,)
+    shares : (n, k) of the classes, as they were known for each row; by default those of all rows.
 
     Examples
     --------
@@ -299,24 +315,42 @@ def class_baselines(labels: AnyArray, weight: Array) -> dict[str, float]:
     >>> class_baselines(np.array([0, 0, 0, 1]), np.ones(4))["accuracy"]
     0.75
     """
-    shares = np.bincount(labels, weights=weight) / weight.sum()
-    n_classes = int(np.count_nonzero(shares))
+    own = class_shares_of(labels, weight)
+    if shares is None:
+        shares = np.tile(own, (len(labels), 1))
+    n_classes, rows = int(np.count_nonzero(own)), np.arange(len(labels))
+    right = weight * (shares.argmax(axis=1) == labels) / weight.sum()
+    recalls = np.bincount(labels, weights=right, minlength=len(own))[own > 0] / own[own > 0]
+    away = shares.copy()
+    away[rows, labels] -= 1.0
     return {
-        "accuracy": float(shares.max()),
-        "balanced_accuracy": 1.0 / n_classes,
+        "accuracy": float(right.sum()),
+        "balanced_accuracy": float(recalls.mean()),
         "roc_auc": 0.5 if n_classes > 1 else float("nan"),
-        "log_loss": float(entr(shares).sum()),
-        "brier": float(1.0 - shares @ shares) / (2 if n_classes == 2 else 1),
+        "log_loss": float(np.average(-np.log(shares[rows, labels]), weights=weight)),
+        "brier": float(np.average((away**2).sum(axis=1), weights=weight))
+        / (2 if n_classes == 2 else 1),
     }
 
 
-def number_baselines(y: Array, weight: Array) -> dict[str, float]:
+def means_and_medians(y: Array, weight: Array) -> Array:
+    """(2, t) weighted means and medians of (n,) or (n, t) numbers."""
+    y = y.reshape(len(y), -1)
+    order = np.argsort(y, axis=0, kind="stable")
+    half = np.cumsum(weight[order], axis=0) >= weight.sum() / 2
+    medians = np.take_along_axis(y, order, axis=0)[half.argmax(axis=0), range(y.shape[1])]
+    return np.stack([np.average(y, axis=0, weights=weight), medians])
+
+
+def number_baselines(y: Array, weight: Array, known: Array | None = None) -> dict[str, float]:
     """The scores of `number_scores` without any columns: of the means, and of the medians (MAE).
 
     Parameters
     ----------
     y : (n,) or (n, t).
     weight : (n,) nonnegative.
+    known : (n, 2, t) means and medians, as they were known for each row; by default those of all
+        rows.
 
     Examples
     --------
@@ -325,12 +359,11 @@ def number_baselines(y: Array, weight: Array) -> dict[str, float]:
     {'rmse': 1.414..., 'mae': 1.0, 'r2': 0.0}
     """
     y = y.reshape(len(y), -1)
-    order = np.argsort(y, axis=0, kind="stable")
-    half = np.cumsum(weight[order], axis=0) >= weight.sum() / 2
-    medians = np.take_along_axis(y, order, axis=0)[half.argmax(axis=0), range(y.shape[1])]
-    rmse = float(np.sqrt(variances(y, weight).mean()))
-    mae = float(np.average(np.abs(y - medians).mean(axis=1), weights=weight))
-    return {"rmse": rmse, "mae": mae, "r2": 0.0}
+    if known is None:
+        mae = np.average(np.abs(y - means_and_medians(y, weight)[1]).mean(axis=1), weights=weight)
+        return {"rmse": float(np.sqrt(variances(y, weight).mean())), "mae": float(mae), "r2": 0.0}
+    of_means, of_medians = (number_scores(y, known[None, :, k], weight) for k in (0, 1))
+    return {name: (of_medians if name == "mae" else of_means)[name][0] for name in of_means}
 
 
 def share_under(values: Array, others: Array, weight: Array, tie: float) -> Array:

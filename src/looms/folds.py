@@ -396,13 +396,17 @@ def check_rest(folds: AnyArray, y: AnyArray, classes: bool, unit: str) -> None:
             )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TimeWindows(ABC):
     """Base class of splitters into windows of consecutive rows in order of time."""
 
     n_splits: int
     gap: Any = 0
     time: Any = None
+
+    def __repr__(self) -> str:
+        time = "" if self.time is None else f", time=<{len(self.time)} times>"
+        return f"{type(self).__name__}(n_splits={self.n_splits!r}, gap={self.gap!r}{time})"
 
     def __deepcopy__(self, memo: object) -> Self:
         """These very windows, which nothing changes."""
@@ -484,7 +488,7 @@ class TimeWindows(ABC):
         return around
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GapKFold(TimeWindows):
     """Windows of rows in order of time, with gaps on either side.
 
@@ -532,7 +536,7 @@ class GapKFold(TimeWindows):
     n_splits: int = 10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ForwardSplit(TimeWindows):
     """Windows of rows in order of time, each tested by the model of earlier rows.
 
@@ -560,10 +564,12 @@ class ForwardSplit(TimeWindows):
     Notes
     -----
     With groups, rows of a group in the window are not trained on. For a kernel all windows come
-    from one factorization, as any folds do; an estimator is fitted for each. The models with which
-    windows are tested have fewer rows than that of all rows, as few as a sixth by default: scores
-    are a little too bad, and regularization a little too strong. A model holds out the rows of the
-    first window, too, by the rows after them, with weight zero in criteria and scores.
+    from one factorization, as any folds do; an estimator is fitted for each. Models
+    that test early windows have few rows, the first by default a sixth of all: scores are rather
+    too bad than too good. With a given ``mu`` they have the ridge n ``mu`` of all rows, up to six
+    times that of their own fit; in the `evaluate` of a tuned model each has its own. Baselines are
+    of the rows before each window, too. A model also holds out the rows of the first window, by
+    those after them, with weight zero in criteria and scores.
 
     Examples
     --------

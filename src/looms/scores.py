@@ -181,7 +181,8 @@ class Scores(Mapping[str, float]):
     def baselines(self) -> dict[str, float]:
         """The same scores without any columns, by the classes or numbers of these rows alone.
 
-        They are those of the largest class for all rows, of the same output for all, and of the
+        In windows that earlier rows test they are those of the rows before each window. They are
+        those of the largest class for all rows, of the same output for all, and of the
         shares of the classes as probabilities; of the mean and, for "mae", of the median. Other
         scores than those of `evaluate` have none.
         """

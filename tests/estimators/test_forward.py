@@ -3,13 +3,16 @@
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.model_selection import TimeSeriesSplit
 from stacks import stacked_classifier, stacked_regressor
 
 from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
+from looms._scores import ranked_probability_scores
 from looms.folds import ForwardSplit, GapKFold
 from looms.kernels import RBF
 
@@ -63,9 +66,34 @@ def test_scores_are_those_of_the_windows():
         away = (SIGNAL - scores.predictions.outputs)[tested]
         assert len(tested) == N - N // 6
         assert scores["rmse"] == pytest.approx(np.sqrt(np.mean(away**2)))
-        assert scores.baselines["rmse"] == pytest.approx(SIGNAL[tested].std())
+        known = np.empty(N)
+        for window in range(15, N, 15):  # the mean of the rows before it, less the gap
+            known[(window <= PLACE) & (window + 15 > PLACE)] = SIGNAL[window - 1 > PLACE].mean()
+        baseline = np.sqrt(np.mean((SIGNAL - known)[tested] ** 2))
+        assert scores.baselines["rmse"] == pytest.approx(baseline)
+        assert scores.baselines["r2"] < 0  # of a target that rises
         groups = scores.by(np.where(PLACE < N // 6, "first", "others"))
         assert groups.index.tolist() == ["others"]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_baselines_of_classes_are_the_shares_before_each_window(ordered):
+    y = np.digitize(SIGNAL, [0.3, 1.4])
+    rows = pd.Series(pd.Categorical(y, ordered=True)) if ordered else y
+    scores = KernelClassifier(KERNEL, mu=0.01, cv=FORWARD).fit(X, rows).evaluate()
+    p = np.empty((N, 3))
+    for window in range(15, N, 15):
+        shares = np.bincount(y[window - 1 > PLACE], minlength=3) / (window - 1)
+        p[(window <= PLACE) & (window + 15 > PLACE)] = shares
+    own, p = y[scores.rows], p[scores.rows]
+    assert scores.baselines["log_loss"] == pytest.approx(log_loss(own, p))
+    assert scores.baselines["accuracy"] == pytest.approx(np.mean(p.argmax(axis=1) == own))
+    if ordered:
+        ranked = ranked_probability_scores(own, p).mean()
+        assert scores.baselines["ranked_probability"] == pytest.approx(ranked)
+    else:
+        balanced = balanced_accuracy_score(own, p.argmax(axis=1))
+        assert scores.baselines["balanced_accuracy"] == pytest.approx(balanced)
 
 
 def test_the_first_rows_do_not_count_in_the_criterion():

@@ -45,9 +45,9 @@ class KernelRegressor(Regressor):
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which samples are held out together: None for each by itself, or each group; a number of
         folds; "5x2" for five repetitions of two folds; a scikit-learn splitter, or its splits, that
-        tests every sample; `looms.folds.ForwardSplit` or `looms.folds.GapKFold` for samples in
-        order of time; or the number of the fold of each sample, (n_samples,) or (n_repetitions,
-        n_samples).
+        tests every sample; `looms.folds.ForwardSplit`, ``TimeSeriesSplit`` or
+        `looms.folds.GapKFold` for samples in order of time; or the number of the fold of each
+        sample, (n_samples,) or (n_repetitions, n_samples).
     search : looms.Search or None, default=None
         Options of the search: its criterion, a grid instead of gradients, iterations, restarts.
     n_jobs : int or None, default=None

@@ -16,6 +16,7 @@ from looms._classes import class_factors, merge_ties, tie_width
 from looms._optional import require
 from looms._scores import (
     ValuesAndErrors,
+    class_shares_of,
     ordered_baselines,
     ordered_scores,
     ranked_probability_scores,
@@ -302,5 +303,8 @@ class OrderedClasses(Outcome):
         more = decisions.ranked, decisions.losses
         return ordered_scores(y, decisions.shares[:, self.in_order], weight, groups, *more)
 
-    def baselines(self, y: Array, weight: Array) -> dict[str, float]:
-        return ordered_baselines(y, weight)
+    def without_columns(self, y: Array, weight: Array) -> Array:
+        return class_shares_of(y.astype(int), weight, len(self.labels))
+
+    def baselines(self, y: Array, weight: Array, known: Array | None = None) -> dict[str, float]:
+        return ordered_baselines(y, weight, known)

@@ -29,6 +29,8 @@ from looms._scores import (
     ValuesAndErrors,
     class_baselines,
     class_scores,
+    class_shares_of,
+    means_and_medians,
     number_baselines,
     number_scores,
 )
@@ -236,8 +238,16 @@ class Outcome(ABC):
         """
 
     @abstractmethod
-    def baselines(self, y: Array, weight: Array) -> dict[str, float]:
-        """The same scores without any columns."""
+    def without_columns(self, y: Array, weight: Array) -> Array:
+        """What the targets alone tell: shares of classes, (k,), or means and medians, (2, t)."""
+
+    @abstractmethod
+    def baselines(self, y: Array, weight: Array, known: Array | None = None) -> dict[str, float]:
+        """The same scores without any columns.
+
+        ``known``, (n, ...), is what `without_columns` told of other rows for each row; by default
+        it is of all these rows.
+        """
 
     # New rows ---------------------------------------------------------------------------
 
@@ -500,8 +510,11 @@ class Classes(Outcome):
         codes = self.codes(y)
         return class_scores(codes, decisions.wrong, area, weight, groups, decisions.losses)
 
-    def baselines(self, y: Array, weight: Array) -> dict[str, float]:
-        return class_baselines(self.codes(y), weight)
+    def without_columns(self, y: Array, weight: Array) -> Array:
+        return class_shares_of(self.codes(y), weight, len(self.labels))
+
+    def baselines(self, y: Array, weight: Array, known: Array | None = None) -> dict[str, float]:
+        return class_baselines(self.codes(y), weight, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -563,5 +576,8 @@ class Numbers(Outcome):
     ) -> ValuesAndErrors:
         return number_scores(y, outputs, weight, groups)
 
-    def baselines(self, y: Array, weight: Array) -> dict[str, float]:
-        return number_baselines(y, weight)
+    def without_columns(self, y: Array, weight: Array) -> Array:
+        return means_and_medians(y, weight)
+
+    def baselines(self, y: Array, weight: Array, known: Array | None = None) -> dict[str, float]:
+        return number_baselines(y, weight, known)

@@ -95,6 +95,11 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     again = nested is None and not outcome.decides
     repeated = model.repetitions()[:, places] if again else outputs[scored][None]
     together = np.unique(model.units_of_fit.scored_together[places], return_inverse=True)[1]
+    known: Array | None = None
+    if units.forward:
+        rests = (rows.train[stays] for stays in units.stays(np.arange(units.n_units)))
+        told = [outcome.without_columns(y[rest], rows.weight[rest]) for rest in rests]
+        known = np.array(told)[units.own[places]]
     draws = training_draws(model)
     compared, fold = targets_as_columns(outputs[scored]), np.zeros(len(scored), dtype=int)
     if units.in_folds and len(units.passes) == 1:
@@ -108,7 +113,7 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
         HeldOut(y, outputs, weight),
         scored,
         decisions,
-        outcome.baselines(y[scored], own),
+        outcome.baselines(y[scored], own, known),
         nested,
         len(units.passes),
         _made_of=ScoresOf(outcome, repeated, together, compared, fold, draws),

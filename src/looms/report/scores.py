@@ -123,9 +123,8 @@ def _score(key: str, value: float, error: float, baseline: float) -> dict[str, A
 
 def brier(model: Reported, probabilities: Array) -> dict[str, Any]:
     """Brier score of held-out probabilities, as one of the scores."""
-    rows, value = model.fitted.rows, brier_score(model.scores.predictions, probabilities)
-    baseline = model.outcome.baselines(*map(model.scored, (rows.targets, rows.weight)))["brier"]
-    return _score("brier", value, float("nan"), baseline)
+    value = brier_score(model.scores.predictions, probabilities)
+    return _score("brier", value, float("nan"), model.scores._baselines["brier"])
 
 
 def held_out(model: Reported) -> dict[str, Any]:
