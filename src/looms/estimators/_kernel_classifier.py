@@ -79,11 +79,11 @@ class KernelClassifier(Classifier):
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which samples are held out together: None for each by itself, or each group; a number of
         folds, stratified by class; "5x2" for five repetitions of two folds; a scikit-learn
-        splitter, or its splits, that tests every sample; `looms.folds.ForwardSplit`, ``TimeSeriesSplit``
-        or `looms.folds.GapKFold` for samples in order of time; or the number of the fold of each
-        sample, (n_samples,) or (n_repetitions, n_samples). A number of folds divides the samples of
-        non-zero weight; all other forms refer to all samples. The criterion is the mean over
-        repetitions. Holding out more rows reduces overfitting with kernels of many
+        splitter, or its splits, that tests every sample; `looms.folds.ForwardSplit`,
+        ``TimeSeriesSplit`` or `looms.folds.GapKFold` for samples in order of time; or the number of
+        the fold of each sample, (n_samples,) or (n_repetitions, n_samples). A number of folds
+        divides the samples of non-zero weight; all other forms refer to all samples. The criterion
+        is the mean over repetitions. Holding out more rows reduces overfitting with kernels of many
         hyper-parameters. A model file holds all of these; the ``random_state`` of a splitter must
         be a number.
     search : looms.Search or None, default=None
