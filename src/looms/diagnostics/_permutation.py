@@ -91,9 +91,10 @@ def permutation_test(
 
     Tested is the best of the kernels on this grid, by its squared error, not a stack, a search by
     gradients, learned weights of features, boosted trees or a threshold, whose choices would have
-    to be repeated by fits. A given ``mu`` is replaced by those of the grid, and so are given values
-    of a kernel that are not fixed. All rows weigh alike: weights of rows and of classes often
-    depend on the target, and targets that weigh differently cannot be exchanged.
+    to be repeated by fits. A given ``mu`` gives way to those of the grid, which lies around given
+    values of a kernel; values that a kernel holds fixed stay. All rows weigh alike: weights of rows
+    and of classes often depend on the target, and targets that weigh differently cannot be
+    exchanged.
 
     Parameters
     ----------
