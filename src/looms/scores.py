@@ -232,7 +232,7 @@ class Scores(Mapping[str, float]):
         >>> scores = model.evaluate().by(np.where(X[:, 0] < 14, "small", "large"))
         >>> scores[["n_rows", "n_events", "log_loss", "log_loss_error"]].round(3)
                n_rows  n_events  log_loss  log_loss_error
-        large     232        52     0.332           0.045
+        large     232        52     0.332           0.046
         small     337       305     0.148           0.020
         """
         pandas: Any = require("pandas", "Scores by subgroup")
