@@ -10,8 +10,8 @@ further off than two standard errors, 0.046 of a normal distribution.
 
 Claim checked: the rms is near 1 but for the log loss of noise, whose sigmoid is learned anew. (It
 was 1.37 on average, and 1.9 for numbers, by the rows that are scored alone.) Of two models whose
-outputs are far beyond ±1, a hinge loss and a linear model of almost as many columns as rows, no
-rms is above 1.2. Draws of the hinge loss are a quarter as many.
+outputs are far beyond ±1 no rms is above 1: a linear one of almost as many columns as rows, and one
+of a hinge loss, whose standard errors are too large, by 1.7. Of that draws are a quarter as many.
 
     python benchmarks/standard_errors.py [--draws 100] [--jobs 1]
 

@@ -147,7 +147,8 @@ class Scores(Mapping[str, float]):
 
         The second are those of the model, or of its kernels, at the values that were selected: a
         jackknife of the leave-one-out error [docs/references.md, Standard errors]. Of windows of
-        time, more than 5000 rows and models without a kernel they are not counted.
+        time, more than 5000 rows and models without a kernel they are not counted. Of hinge losses,
+        whose outputs change much with a row, they are up to twice too large.
         """
         return {name: error for name, (_, error) in self.with_errors.items()}
 
