@@ -457,15 +457,15 @@ def over_training_draws(scores: ValuesAndErrors, ratio: float, variance: float) 
     """Scores with standard errors over draws of the training rows, too.
 
     Counts of rows get the ``variance``, for they jump where a row changes sides; others the
-    ``ratio``, as of `looms.fitted._training_draws.training_draws`.
+    ``ratio``, as of `looms.fitted._training_draws.training_draws`. None is above half the range of
+    the score, which no standard deviation is.
     """
-    return {
-        name: (
-            value,
-            float(np.sqrt(error**2 + variance)) if name in _COUNTS else error * ratio,
-        )
-        for name, (value, error) in scores.items()
-    }
+    wider = {}
+    for name, (value, error) in scores.items():
+        spread = np.sqrt(error**2 + variance) if name in _COUNTS else error * ratio
+        low, high = range_of(name)
+        wider[name] = value, float(np.minimum(spread, (high - low) / 2))
+    return wider
 
 
 def _error_of_sum(deviations: Array, weight: Array, groups: AnyArray | None) -> float:

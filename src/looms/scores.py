@@ -150,7 +150,8 @@ class Scores(Mapping[str, float]):
 
         The second are those of the model, or of its kernels, at the values that were selected: a
         jackknife of the leave-one-out error [docs/references.md, Standard errors]. Of windows of
-        time, more than 5000 rows and models without a kernel they are not counted.
+        time, more than 5000 rows and models without a kernel they are not counted. Of hinge losses,
+        whose outputs change much with a row, they are up to twice too large.
         """
         return {name: error for name, (_, error) in self.with_errors.items()}
 
@@ -234,7 +235,7 @@ class Scores(Mapping[str, float]):
         >>> scores = model.evaluate().by(np.where(X[:, 0] < 14, "small", "large"))
         >>> scores[["n_rows", "n_events", "log_loss", "log_loss_error"]].round(3)
                n_rows  n_events  log_loss  log_loss_error
-        large     232        52     0.332           0.045
+        large     232        52     0.332           0.046
         small     337       305     0.148           0.020
         """
         pandas: Any = require("pandas", "Scores by subgroup")

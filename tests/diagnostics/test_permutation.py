@@ -3,12 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
 from looms.diagnostics import permutation_test
+from looms.diagnostics._permutation import _sample
 from looms.folds import GapKFold
 from looms.kernels import RBF
 
@@ -27,8 +28,8 @@ ON_GRID = Search(method="grid")
 CASES = {
     "numbers": (KernelRegressor(), NUMBERS, {}, "rows"),
     "by features": (KernelRegressor("linear", search=ON_GRID), NUMBERS, {}, "rows"),
-    "weights of zero": (KernelRegressor(mu=1e-2), NUMBERS, {"sample_weight": SOME}, "rows"),
-    "targets": (KernelRegressor(fit_intercept=False), BOTH, {"sample_weight": WEIGHT}, "rows"),
+    "weights": (KernelRegressor(mu=1e-2), NUMBERS, {"sample_weight": SOME}, "rows"),
+    "targets": (KernelRegressor(fit_intercept=False), BOTH, {}, "rows"),
     "classes": (KernelClassifier(class_weight="balanced"), LABELS, {}, "rows"),
     "groups": (KernelRegressor(), OF_GROUPS, {"groups": GROUPS}, "groups"),
     "in groups": (KernelRegressor(), NUMBERS, {"groups": GROUPS}, "rows within groups"),
@@ -46,12 +47,13 @@ def exchanged(y, groups, permuted, rng):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_choice_is_repeated_for_permuted_targets(case):
+def test_the_choice_is_repeated_for_permuted_targets(case, monkeypatch):
+    monkeypatch.setattr("looms.diagnostics._permutation._NUMBERS", 2 * N)  # two at a time, or one
     model, y, options, permuted = CASES[case]
     test = permutation_test(model.fit(X, y, **options), B, random_state=5)
     own = np.flatnonzero(options.get("sample_weight", np.ones(N)))
     coded = model.fitted_.rows.targets[own]
-    options = {name: values[own] for name, values in options.items()}
+    options = {"groups": options["groups"]} if "groups" in options else {}  # all rows weigh alike
     rng = check_random_state(5)
     several = [coded, *exchanged(coded, options.get("groups"), permuted, rng)]
     refit = KernelRegressor(model.kernel, fit_intercept=model.fit_intercept, search=ON_GRID)
@@ -92,6 +94,45 @@ def test_a_large_table_is_tested_by_a_sample(monkeypatch):
     monkeypatch.setattr("looms.diagnostics._permutation.MOST", 10)
     test = permutation_test(KernelRegressor(mu=1e-2).fit(X, NUMBERS), B)
     assert test.n_samples == 10
+
+
+def test_a_sample_has_whole_groups_or_a_share_of_large_ones(monkeypatch):
+    monkeypatch.setattr("looms.diagnostics._permutation.MOST", 9)
+    monkeypatch.setattr("looms.diagnostics._permutation.OF_GROUP", 3)
+    for groups, sizes in (
+        (GROUPS, [3, 3, 3]),
+        (np.arange(N) % 3, [3, 3, 3]),
+        (np.zeros(N, dtype=int), [9]),
+        (np.arange(N), np.ones(9)),
+        ((np.arange(N) - 1).clip(0, 20), None),
+    ):
+        rows = _sample(groups, check_random_state(0))
+        assert len(np.unique(rows)) == 9
+        if sizes is not None:
+            assert_array_equal(np.unique(groups[rows], return_counts=True)[1], sizes)
+
+
+def test_weights_that_tell_the_target_do_not_reject():
+    rejected = []
+    for k in range(20):
+        rng = np.random.default_rng(k)
+        y = np.exp(rng.normal(size=30))
+        model = KernelRegressor("linear", mu=1e-2).fit(rng.normal(size=(30, 3)), y, 1 / y)
+        rejected.append(permutation_test(model, 19).p_value <= 0.05)
+    assert np.mean(rejected) <= 0.2
+
+
+@pytest.mark.parametrize(
+    ("y", "groups"),
+    [
+        (NUMBERS, np.arange(N).clip(1)),  # two rows of one patient, that differ
+        ((np.arange(N) < 3) * 1.0, GROUPS),  # one group of eight
+    ],
+)
+def test_few_orders_are_refused(y, groups):
+    model = KernelRegressor(RBF(0.3), mu=1e-2).fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match="fewer than 20 orders"):
+        permutation_test(model, B)
 
 
 @pytest.mark.parametrize(

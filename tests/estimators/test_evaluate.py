@@ -277,6 +277,15 @@ def test_intervals_and_sets_need_an_evaluation(name, fitted):
         assert not np.allclose(own, others)
 
 
+@pytest.mark.parametrize("name", ["given", "given, groups"])
+def test_scores_of_a_fit_and_what_follows_share_one_system(name, fitted):
+    model, solved = fitted(name), KernelMember.left_out
+    with mock.patch.object(KernelMember, "left_out", autospec=True, side_effect=solved) as solve:
+        model.evaluate()
+        predicted(model)
+    assert solve.call_count == 1
+
+
 def test_other_scores(fitted):
     model = fitted("classes", evaluated=True)
     made = model.evaluate().decisions

@@ -57,28 +57,32 @@ def test_pairs_are_those_of_refits(case):
     ridge = len(own) * model.mu * zeta.mean() / zeta
     group, given = np.unique(options.get("groups", np.arange(N))[own], return_inverse=True)[1], None
     weight = options.get("sample_weight", np.ones(N))[own]
-    rows, half = np.arange(len(own)), 4 if targets.shape[1] > 2 else 2
+    rows, wrong_columns = np.arange(len(own)), 2 if targets.shape[1] > 2 else 1
+    low, high = targets.min(axis=0), targets.max(axis=0)
 
-    def squares(*without):
-        """Squared errors of the rows of the last unit by the model without all of these."""
+    def losses(*without):
+        """Of the rows of the last unit by the model without all of these: squares, and shares."""
         tested = rows[group == without[-1]]
         rest = rows[~np.isin(group, without)]
-        f = outputs(K, ridge, targets, rest, tested, model.fit_intercept)
-        return tested, ((targets[tested] - f) ** 2).sum(axis=1) / half
+        f, y = outputs(K, ridge, targets, rest, tested, model.fit_intercept), targets[tested]
+        squares = ((y - np.minimum(np.maximum(f, low), high)) ** 2).sum(axis=1)
+        shares = np.interp(y * f, [-0.5, 0.5], [1, 0]).sum(axis=1) / wrong_columns
+        return tested, np.column_stack([squares, shares])
 
     n_units = group.max() + 1
-    alone = np.empty(len(rows))
+    alone = np.empty((len(rows), 2))
     for i in range(n_units):
-        tested, given = squares(i)
+        tested, given = losses(i)
         alone[tested] = given
     errors = []
     for j in range(n_units):
-        pairs = [squares(j, i) for i in range(n_units) if i != j]
-        values = np.concatenate([given for _, given in pairs])
-        errors.append(np.average(values, weights=weight[np.concatenate([t for t, _ in pairs])]))
-    both = (n_units - 1) / n_units * np.sum((np.array(errors) - np.mean(errors)) ** 2)
-    plain = mean_and_error(alone, weight, group)[1]
-    expected = max(1, np.sqrt(both) / plain), max(0, both - plain**2)
+        tested, values = map(
+            np.concatenate, zip(*(losses(j, i) for i in range(n_units) if i != j), strict=True)
+        )
+        errors.append(np.average(values, axis=0, weights=weight[tested]))
+    both = (n_units - 1) / n_units * np.sum((errors - np.mean(errors, axis=0)) ** 2, axis=0)
+    plain = np.array([mean_and_error(values, weight, group)[1] for values in alone.T])
+    expected = max(1, np.sqrt(both[0]) / plain[0]), max(0, both[1] - plain[1] ** 2)
     assert_allclose(training_draws(model.fitted_), expected, rtol=1e-6)
 
 
@@ -97,6 +101,19 @@ def test_errors_of_scores_count_both_draws(monkeypatch):
         else:
             assert error == pytest.approx(alone * ratio)
         assert scores[name] == plain[name]
+
+
+@pytest.mark.parametrize("loss", ["squared", "hinge", "squared_hinge"])
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.4)])
+@pytest.mark.parametrize("mu", [1e-2, 1e-6])
+def test_errors_of_shares_are_those_of_shares(loss, kernel, mu):
+    rng = np.random.default_rng(2)
+    wide = rng.normal(size=(24, 21))
+    model = KernelClassifier(kernel, loss=loss, mu=mu)
+    errors = model.fit(wide, wide[:, 0] + 0.3 * rng.normal(size=24) > 0).evaluate().standard_errors
+    assert max(errors["accuracy"], errors["balanced_accuracy"], errors["roc_auc"]) <= 0.5
+    errors = model.fit(X, LABELS > 0).evaluate().standard_errors
+    assert max(errors["accuracy"], errors["balanced_accuracy"], errors["roc_auc"]) <= 0.25
 
 
 def test_a_sample_of_units_stands_for_all(monkeypatch):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from looms._checks import check_count
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms._words import count, estimate_text
+from looms._words import count, interval_text
 from looms.blocks import rows_in_memory
 from looms.diagnostics._problem import model_without_rows
 from looms.kernels import Kernel, Weighted
@@ -24,8 +25,11 @@ from looms.selection._objective import HeldOutCriterion, objective_of
 from looms.selection._scan import grid_points
 from looms.units import Units
 
-#: Rows of a random sample that stands for a larger table.
-MOST = 1000
+#: Rows of a random sample that stands for a larger table, and of one group before others have some.
+MOST, OF_GROUP = 1000, 30
+#: With fewer orders of the targets no p-value is below 0.05.
+LEAST_ORDERS = 20
+_NUMBERS = 1 << 22  # targets that are permuted at once
 _ROUNDING = 1e-9  # of a mean of squares
 
 
@@ -36,7 +40,7 @@ class PermutationTest:
     Attributes
     ----------
     statistic : least mean squared held-out error of all points, in squared units of the targets.
-    random : (n_permutations,) the same of permuted targets.
+    random : (n_permutations,) the same of permuted targets, shown by its 5 and 95 % quantiles.
     p_value : (1 + #{random ≤ statistic}) / (1 + n_permutations).
     permuted : words for what is permuted: "rows", "groups" or "rows within groups".
     kernels : (k,) kernels that were tried, each at the points of a grid.
@@ -49,7 +53,7 @@ class PermutationTest:
     >>> from looms import KernelClassifier
     >>> model = KernelClassifier(mu=1e-3).fit(*load_iris(return_X_y=True))
     >>> permutation_test(model, n_permutations=9)
-    PermutationTest(p_value=0.1, statistic=0.07695, random=0.9022 ± 0.0013; 9 permutations of rows)
+    PermutationTest(p_value=0.1, statistic=0.07695, random=0.8997 to 0.9033; 9 permutations of rows)
     """
 
     statistic: float
@@ -61,7 +65,7 @@ class PermutationTest:
     n_samples: int
 
     def __repr__(self) -> str:
-        random = estimate_text(float(self.random.mean()), float(self.random.std()))
+        random = interval_text(*np.quantile(self.random, (0.05, 0.95)).tolist())
         return (
             f"PermutationTest(p_value={self.p_value:.3g}, statistic={self.statistic:.4g}, "
             f"random={random}; {count(len(self.random), 'permutation')} of {self.permuted})"
@@ -74,7 +78,7 @@ def permutation_test(
     r"""Test that the columns tell nothing about the target; the model is selected anew each time.
 
     .. math:: p = \frac{1 + \#\{b : J(\pi_b y) \le J(y)\}}{1 + B}, \qquad
-              J(y) = \min_{\theta} \frac{\sum_i \zeta_i \|e_i(\theta)\|^2}{t \sum_i \zeta_i}, \qquad
+              J(y) = \min_{\theta} \frac{1}{n t} \sum_i \|e_i(\theta)\|^2, \qquad
               e_G(\theta) = P_{GG}^{-1} (P y)_G
 
     :math:`t` is the number of targets, or of more than two classes. :math:`\theta` are the kernels
@@ -82,12 +86,15 @@ def permutation_test(
     one of `Search(method="grid")`. Held-out residuals are linear in the targets, so that one
     product for each point gives those of all permuted targets. Kernel, its values and
     regularization are selected anew for every permutation. So the p-value is that of the whole
-    selection, however many candidates there are, and it is exact: if the rows are exchangeable,
-    p is at most α with a probability of at most α.
+    selection, however many candidates there are, and it is exact: if the targets are exchangeable
+    given the columns, p is at most α with a probability of at most α.
 
     Tested is the best of the kernels on this grid, by its squared error, not a stack, a search by
     gradients, learned weights of features, boosted trees or a threshold, whose choices would have
-    to be repeated by fits. Class weights have no effect.
+    to be repeated by fits. A given ``mu`` gives way to those of the grid, which lies around given
+    values of a kernel; values that a kernel holds fixed stay. All rows weigh alike: weights of rows
+    and of classes often depend on the target, and targets that weigh differently cannot be
+    exchanged.
 
     Parameters
     ----------
@@ -110,8 +117,8 @@ def permutation_test(
         If ``model`` is none of these.
     ValueError
         If the model has no kernel, rows have left or joined since the fit, or are not at hand, rows
-        were held out in windows of time, which cannot be exchanged, or n_permutations is no
-        positive integer.
+        were held out in windows of time, which cannot be exchanged, permutations give fewer than 20
+        orders of the targets, or n_permutations is no positive integer.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -121,10 +128,11 @@ def permutation_test(
     diagnosis of a patient, and else rows within groups. The second asks for a relation within
     groups, and leaves differences between groups out.
 
-    Of more than 1000 rows a random sample of 1000 is tested; its p-value is exact, too. Rows of
-    weight zero take no part. Targets are those that were passed, without a transform.
+    Of more than 1000 rows a random sample of 1000 is tested; its p-value is exact, too. It has
+    whole groups, but of those of more than 30 rows only some if others fill it. Rows of weight zero
+    take no part. Targets are those that were passed, without a transform.
 
-    An eigendecomposition of the kernel matrix for each width of each kernel, and 4 n² flops for
+    An eigendecomposition of the kernel matrix for each width of each kernel, and 2 n² t flops for
     each point and permutation.
 
     Examples
@@ -156,22 +164,24 @@ def permutation_test(
         )
     own = rows.train
     if len(own) > MOST:
-        own = np.sort(rng.choice(own, MOST, replace=False))
+        own = own[_sample(rows.groups[own], rng)]
     kernels = {repr(each): each for each in map(_unweighted, fitted.recipe._kernels())}
     pairwise = any(kernel.pairwise for kernel in kernels.values())
     X = rows_in_memory(training_rows(fitted.X, own, pairwise))
     y = targets_as_columns((rows.targets if rows.numbers is None else rows.numbers)[own])
     permutations, permuted = _permutations(y, rows.groups[own], n_permutations, rng)
-    Y = np.hstack([y, *(y[order] for order in permutations)])
+    orders = np.array([np.arange(len(y)), *permutations])
     units = Units.of_numbers(rows.groups[own], rows.groups[own])
     options: dict[str, Any] = {"fit_intercept": fitted.fit_intercept, "units": units}
-    weight, press, n_points = rows.weight[own], np.full(1 + n_permutations, np.inf), 0
-    for kernel in kernels.values():
-        objective = objective_of(X, Y, kernel=kernel, sample_weight=weight, **options)
-        for errors in _errors(objective):
-            squares = (errors**2).reshape(len(y), 1 + n_permutations, -1).mean(axis=2)
-            press = np.fmin(press, np.average(squares, axis=0, weights=weight))
-            n_points += 1
+    press, n_points = np.full(len(orders), np.inf), 0
+    at_once = max(1, _NUMBERS // y.size)
+    for kernel, start in product(kernels.values(), range(0, len(orders), at_once)):
+        some = slice(start, start + at_once)
+        Y = y[orders[some]].swapaxes(0, 1).reshape(len(y), -1)
+        for errors in _errors(objective_of(X, Y, kernel=kernel, **options)):
+            squares = np.einsum("ij,ij->j", errors, errors).reshape(-1, y.shape[1])
+            press[some] = np.fmin(press[some], squares.sum(axis=1) / y.size)
+            n_points += start == 0
     n_as_small = int(np.count_nonzero(press[1:] <= press[0] * (1 + _ROUNDING)))
     p_value = (1 + n_as_small) / (1 + n_permutations)
     return PermutationTest(
@@ -189,14 +199,38 @@ def _permutations(
 ) -> tuple[list[AnyArray], str]:
     """Rows whose targets each row gets, and words for what is exchanged."""
     known, first, group = np.unique(groups, return_index=True, return_inverse=True)
-    if len(known) == len(y):
-        return [rng.permutation(len(y)) for _ in range(n_permutations)], "rows"
+    values = np.unique(y, axis=0, return_inverse=True)[1].ravel()
     if (y == y[first][group]).all():
-        return [first[rng.permutation(len(known))][group] for _ in range(n_permutations)], "groups"
+        permuted = "rows" if len(known) == len(y) else "groups"
+        _check_orders(values[first], np.zeros_like(first), permuted)
+        return [first[rng.permutation(len(known))][group] for _ in range(n_permutations)], permuted
+    _check_orders(values, group, permuted := "rows within groups")
     place, orders = np.argsort(group, kind="stable"), np.empty((n_permutations, len(y)), dtype=int)
     for order in orders:
         order[place] = np.lexsort((rng.random_sample(len(y)), group))
-    return list(orders), "rows within groups"
+    return list(orders), permuted
+
+
+def _check_orders(values: AnyArray, inside: AnyArray, permuted: str) -> None:
+    """ValueError if permutations within each number of ``inside`` give few orders of ``values``."""
+    sizes = np.bincount(inside)
+    ties = np.unique([inside, values], axis=1, return_counts=True)[1]
+    if gammaln(sizes + 1).sum() - gammaln(ties + 1).sum() < np.log(LEAST_ORDERS - 0.5):
+        raise ValueError(
+            f"Permutations of {permuted} give fewer than {LEAST_ORDERS} orders of the targets, so "
+            "that no p-value could be below 0.05: a test needs more rows or groups. Whole groups "
+            "are permuted if each has one target, and else rows within groups."
+        )
+
+
+def _sample(groups: AnyArray, rng: np.random.RandomState) -> AnyArray:
+    """Random rows, increasing: groups in a random order, a few rows of each at a time."""
+    number = np.unique(groups, return_inverse=True)[1]
+    order = rng.permutation(len(groups))
+    place = rng.permutation(number.max() + 1)[number[order]]
+    order, place = order[np.argsort(place, kind="stable")], np.sort(place)
+    turn = (np.arange(len(order)) - np.searchsorted(place, place)) // OF_GROUP
+    return np.sort(order[np.argsort(turn, kind="stable")[:MOST]])
 
 
 def _errors(objective: HeldOutCriterion) -> Iterator[Array]:

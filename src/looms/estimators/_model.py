@@ -276,6 +276,8 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         scorers = scorers_of(scoring, self, rows.y, rows.weight)
         with blas_threads(len(rows.weight)):
             again = nested and self.fitted_.tuned
+            if not again and "fit" not in self._scores and self.fitted_.has_rows:
+                self.fitted_.left_out  # noqa: B018 (solved once, for scores and what follows)
             scores = self._scored(again)
             if scores._without is None and self.fitted_.has_rows:
                 models = None if again else models_without(self.fitted_, None)

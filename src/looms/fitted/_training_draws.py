@@ -8,6 +8,7 @@ import numpy as np
 
 from looms._scores import mean_and_error
 from looms._threads import blas_threads
+from looms._typing import Array
 from looms.blocks import RowBlocks
 from looms.fitted._fitted import Fitted, sum_of
 
@@ -23,16 +24,16 @@ def training_draws(model: Fitted) -> tuple[float, float]:
     r"""What the draw of the training rows adds to standard errors of held-out scores.
 
     The ratio of the standard error of the mean squared held-out error with it, √v, to that without,
-    at least 1; and the difference of their squares, at least 0. Squared errors are halved, and of
-    several classes quartered: so the difference is about what counts of errors vary more.
+    at least 1; and for counts of errors the difference of their squares, at least 0.
 
     .. math:: v = \frac{m - 1}{m} \sum_j (J_{-j} - \bar J)^2, \qquad
-              J_{-j} = \frac{\sum_{i \notin j} \zeta_i \|y_i - f^{(-i,j)}(x_i)\|^2}
+              J_{-j} = \frac{\sum_{i \notin j} \zeta_i L(y_i, f^{(-i,j)}(x_i))}
                             {\sum_{i \notin j} \zeta_i}
 
     The jackknife of the leave-one-out error: J of the table without unit j takes the outputs of
     models without j and without the unit of the row, from one factorization. It counts both that
     other rows would have been scored, and that the models would have been trained on other rows.
+    Losses L are bounded, for the outputs of some models are not: see `_losses`.
 
     Of a model with members that have no closed form it is that of its kernels. Nothing is added for
     models without any, windows of time, rows in blocks, fewer than three units, and more than 5000
@@ -62,17 +63,27 @@ def _training_draws(model: Fitted) -> tuple[float, float]:
     some = np.arange(m)
     if m > MOST:
         some = np.sort(np.random.default_rng(0).choice(m, MOST, replace=False))
-    without, halves = units.only(some), 4.0 if Y.shape[1] > 2 else 2.0
-    errors = np.empty(len(some))
+    without = units.only(some)
+    errors = np.empty((2, len(some)))
     with blas_threads(len(Y)):
-        alone = Y - left_out.outputs(units)[0]
+        alone = _losses(Y, left_out.outputs(units)[0])
         for ids, F in left_out.everywhere(without, inner=units):
-            squares = ((Y - F) ** 2).sum(axis=2) / halves
             stays = without.stays(ids) * weight
-            errors[ids] = (squares * stays).sum(axis=1) / stays.sum(axis=1)
-    squares = (alone**2).sum(axis=1) / halves
-    plain = mean_and_error(squares, weight, units.clusters)[1]
-    both = (m - 1) * float(np.mean((errors - errors.mean()) ** 2))
-    if not (plain > 0 and np.isfinite(both)):
+            errors[:, ids] = (_losses(Y, F) * stays).sum(axis=2) / stays.sum(axis=1)
+    plain = np.array([mean_and_error(losses, weight, units.clusters)[1] for losses in alone])
+    both = np.sqrt(m - 1) * errors.std(axis=1)
+    if not (plain[0] > 0 and np.isfinite(both).all()):
         return NOTHING
-    return max(1.0, float(np.sqrt(both)) / plain), max(0.0, both - plain**2)
+    return max(1.0, float(both[0] / plain[0])), max(0.0, float(both[1] ** 2 - plain[1] ** 2))
+
+
+def _losses(Y: Array, F: Array) -> Array:
+    """(2, ..., n) bounded losses of outputs F, (..., n, t), for targets Y.
+
+    Squares, with outputs clipped to the range of the targets. And of targets ±1 the share of an
+    error, 1/2 − y f between 0 and 1: no error from a margin of 1/2 on, and of several classes half
+    of the sum, for a wrong class is wrong in two columns.
+    """
+    squares = (Y - np.clip(F, Y.min(axis=0), Y.max(axis=0))) ** 2
+    shares = np.clip(0.5 - Y * F, 0.0, 1.0) / (2.0 if Y.shape[1] > 2 else 1.0)
+    return np.array([squares.sum(axis=-1), shares.sum(axis=-1)])

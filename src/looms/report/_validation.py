@@ -193,7 +193,7 @@ def validation(
     these rows              0.9014              0.8844    0.9633     0.2331
     ± s.e.                  0.0179              0.0205    0.0096     0.0280
     held out in the fit     0.9228              0.9095    0.9661     0.2070
-    ± s.e.                  0.0161              0.0191    0.0154     0.0309
+    ± s.e.                  0.0161              0.0191    0.0157     0.0315
     baseline                0.6127              0.5000    0.5000     0.6675
     <BLANKLINE>
     Held out in the fit: leave-one-out
