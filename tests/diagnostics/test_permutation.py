@@ -25,6 +25,7 @@ OF_GROUPS = NUMBERS[GROUPS]
 WEIGHT = RNG.uniform(0.5, 2, N)
 SOME = np.where(np.arange(N) % 5 == 1, 0.0, WEIGHT)
 ON_GRID = Search(method="grid")
+BOTH_WAYS = "groups of equal size, and rows within them"
 CASES = {
     "numbers": (KernelRegressor(), NUMBERS, {}, "rows"),
     "by features": (KernelRegressor("linear", search=ON_GRID), NUMBERS, {}, "rows"),
@@ -32,7 +33,7 @@ CASES = {
     "targets": (KernelRegressor(fit_intercept=False), BOTH, {}, "rows"),
     "classes": (KernelClassifier(class_weight="balanced"), LABELS, {}, "rows"),
     "groups": (KernelRegressor(), OF_GROUPS, {"groups": GROUPS}, "groups"),
-    "in groups": (KernelRegressor(), NUMBERS, {"groups": GROUPS}, "rows within groups"),
+    "in groups": (KernelRegressor(), NUMBERS, {"groups": GROUPS}, BOTH_WAYS),
 }
 
 
@@ -42,8 +43,12 @@ def exchanged(y, groups, permuted, rng):
         return [y[rng.permutation(len(y))] for _ in range(B)]
     if permuted == "groups":
         return [y[::3][rng.permutation(len(y) // 3)][groups] for _ in range(B)]
-    draws = [rng.random_sample(len(y)).reshape(-1, 3).argsort(axis=1) for _ in range(B)]
-    return [np.take_along_axis(y.reshape(-1, 3), draw, axis=1).ravel() for draw in draws]
+    permuted = []
+    for _ in range(B):  # the groups, and then the rows of each
+        source = rng.random_sample(len(y) // 3).argsort()
+        inside = rng.random_sample(len(y)).reshape(-1, 3)[source].argsort(axis=1)
+        permuted.append(np.take_along_axis(y.reshape(-1, 3)[source], inside, axis=1).ravel())
+    return permuted
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -90,6 +95,21 @@ def test_level_and_power():
     assert np.mean(np.array(p[3.0]) <= 0.05) > 0.9
 
 
+@pytest.mark.parametrize("one_differs", [False, True])
+def test_groups_exchange_their_targets_also_if_these_differ_within(one_differs):
+    groups = np.repeat(np.arange(20), 2)  # replicates, of the same columns
+    Z = RNG.normal(size=(20, 2))[groups]
+    y = 2 * Z[:, 0] + 0.1 * RNG.normal(size=40)
+    if one_differs:
+        y = (Z[:, 0] > 0) * 1.0
+        y[0] = 1 - y[0]
+    model = KernelRegressor("linear", mu=1e-2).fit(Z, y, groups=groups)
+    assert permutation_test(model, 99).p_value <= 0.02
+    noise = RNG.normal(size=20)[groups] + 0.1 * RNG.normal(size=40)
+    model = KernelRegressor("linear", mu=1e-2).fit(Z, noise, groups=groups)
+    assert permutation_test(model, 99).p_value > 0.05
+
+
 def test_a_large_table_is_tested_by_a_sample(monkeypatch):
     monkeypatch.setattr("looms.diagnostics._permutation.MOST", 10)
     test = permutation_test(KernelRegressor(mu=1e-2).fit(X, NUMBERS), B)
@@ -125,7 +145,7 @@ def test_weights_that_tell_the_target_do_not_reject():
 @pytest.mark.parametrize(
     ("y", "groups"),
     [
-        (NUMBERS, np.arange(N).clip(1)),  # two rows of one patient, that differ
+        ((np.arange(N) < 1) * 1.0, np.arange(N) < 2),  # groups of two sizes, one mixed
         ((np.arange(N) < 3) * 1.0, GROUPS),  # one group of eight
     ],
 )

@@ -42,7 +42,7 @@ class PermutationTest:
     statistic : least mean squared held-out error of all points, in squared units of the targets.
     random : (n_permutations,) the same of permuted targets, shown by its 5 and 95 % quantiles.
     p_value : (1 + #{random ≤ statistic}) / (1 + n_permutations).
-    permuted : words for what is permuted: "rows", "groups" or "rows within groups".
+    permuted : words for what is permuted: "rows", "groups" or "groups of equal size, and rows within them".
     kernels : (k,) kernels that were tried, each at the points of a grid.
     n_points : number of these points.
     n_samples : number of rows; fewer than those of the fit for a sample of these.
@@ -125,8 +125,9 @@ def permutation_test(
     Notes
     -----
     With groups, whole groups are permuted if the rows of each have one target, such as the
-    diagnosis of a patient, and else rows within groups. The second asks for a relation within
-    groups, and leaves differences between groups out.
+    diagnosis of a patient. Else groups of equal size exchange their targets, which are then
+    permuted within each group: the rows of a group may resemble one another, but must be
+    exchangeable.
 
     Of more than 1000 rows a random sample of 1000 is tested; its p-value is exact, too. It has
     whole groups, but of those of more than 30 rows only some if others fill it. Rows of weight zero
@@ -202,24 +203,31 @@ def _permutations(
     values = np.unique(y, axis=0, return_inverse=True)[1].ravel()
     if (y == y[first][group]).all():
         permuted = "rows" if len(known) == len(y) else "groups"
-        _check_orders(values[first], np.zeros_like(first), permuted)
+        _check_orders([(values[first], np.zeros_like(first))], permuted)
         return [first[rng.permutation(len(known))][group] for _ in range(n_permutations)], permuted
-    _check_orders(values, group, permuted := "rows within groups")
-    place, orders = np.argsort(group, kind="stable"), np.empty((n_permutations, len(y)), dtype=int)
+    sizes, permuted = np.bincount(group), "groups of equal size, and rows within them"
+    known_values: dict[bytes, int] = {}
+    inside = (np.sort(values[group == g]).tobytes() for g in range(len(sizes)))
+    alike = np.array([known_values.setdefault(one, len(known_values)) for one in inside])
+    _check_orders([(values, group), (alike, sizes)], permuted)
+    place, orders = np.lexsort((group, sizes[group])), np.empty((n_permutations, len(y)), dtype=int)
     for order in orders:
-        order[place] = np.lexsort((rng.random_sample(len(y)), group))
+        turn = rng.random_sample(len(sizes))[group]
+        order[place] = np.lexsort((rng.random_sample(len(y)), turn, sizes[group]))
     return list(orders), permuted
 
 
-def _check_orders(values: AnyArray, inside: AnyArray, permuted: str) -> None:
-    """ValueError if permutations within each number of ``inside`` give few orders of ``values``."""
-    sizes = np.bincount(inside)
-    ties = np.unique([inside, values], axis=1, return_counts=True)[1]
-    if gammaln(sizes + 1).sum() - gammaln(ties + 1).sum() < np.log(LEAST_ORDERS - 0.5):
+def _check_orders(permutations: list[tuple[AnyArray, AnyArray]], permuted: str) -> None:
+    """ValueError if few orders result from permutations, each of values within equal numbers."""
+    log_orders = 0.0
+    for values, inside in permutations:
+        sizes = np.bincount(inside)
+        ties = np.unique([inside, values], axis=1, return_counts=True)[1]
+        log_orders += gammaln(sizes + 1).sum() - gammaln(ties + 1).sum()
+    if log_orders < np.log(LEAST_ORDERS - 0.5):
         raise ValueError(
             f"Permutations of {permuted} give fewer than {LEAST_ORDERS} orders of the targets, so "
-            "that no p-value could be below 0.05: a test needs more rows or groups. Whole groups "
-            "are permuted if each has one target, and else rows within groups."
+            "that no p-value could be below 0.05: a test needs more rows or groups."
         )
 
 
