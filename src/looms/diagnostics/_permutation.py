@@ -42,7 +42,7 @@ class PermutationTest:
     statistic : least mean squared held-out error of all points, in squared units of the targets.
     random : (n_permutations,) the same of permuted targets, shown by its 5 and 95 % quantiles.
     p_value : (1 + #{random ≤ statistic}) / (1 + n_permutations).
-    permuted : words for what is permuted: "rows", "groups" or "groups of equal size, and rows within them".
+    permuted : words for what is permuted, such as "rows" or "groups".
     kernels : (k,) kernels that were tried, each at the points of a grid.
     n_points : number of these points.
     n_samples : number of rows; fewer than those of the fit for a sample of these.
