@@ -84,6 +84,6 @@ def _losses(Y: Array, F: Array) -> Array:
     error, 1/2 − y f between 0 and 1: no error from a margin of 1/2 on, and of several classes half
     of the sum, for a wrong class is wrong in two columns.
     """
-    squares = (Y - np.clip(F, Y.min(axis=0), Y.max(axis=0))) ** 2
-    shares = np.clip(0.5 - Y * F, 0.0, 1.0) / (2.0 if Y.shape[1] > 2 else 1.0)
-    return np.array([squares.sum(axis=-1), shares.sum(axis=-1)])
+    short = Y - np.clip(F, Y.min(axis=0), Y.max(axis=0))
+    shares = np.clip(0.5 - Y * F, 0.0, 1.0) @ np.full(Y.shape[1], 0.5 if Y.shape[1] > 2 else 1.0)
+    return np.array([np.einsum("...t,...t->...", short, short), shares])
