@@ -82,7 +82,7 @@ def intervals_of(scores: ValuesAndErrors, level: float = 0.95) -> dict[str, tupl
 def score_with_error(key: str, value: float, error: float) -> str:
     """A score and its standard error as text; of shares, areas and R² at most four decimals."""
     if scale_of(key, np.nan) == 1.0:
-        value, error = round(value, 4) + 0.0, round(error, 4)
+        value, error = round(value, 4) + 0.0, round(error, 4) if error < 0.01 else error
     return estimate_text(value, error)
 
 
