@@ -312,6 +312,10 @@ def _guessing(model: Reported) -> Iterator[Caution]:
         )
     elif accuracy - 2 * error <= baseline:
         is_worse = _is_worse(accuracy, baseline)
+        if ordered:
+            title = "Decisions may be no better than the baseline"
+            area_text = area_text.replace(", ", ", though the outputs rank the classes: ")
+            area_text += f" {plus_minus(area_error, 'roc_auc')}"
         text = (
             f"The {model.method} balanced accuracy {accuracy_text} "
             f"{plus_minus(error, 'balanced_accuracy')} {is_worse} the baseline "
