@@ -364,6 +364,15 @@ def test_an_area_without_classes_that_meet_has_no_standard_error():
     assert np.isnan(class_scores(*made)["roc_auc"]).all()
 
 
+def test_baselines_of_classes_without_weight():
+    weight, labels = np.array([1.0, 1, 0, 2]), np.array([0, 1, 2, 1])
+    used = weight > 0
+    expected = class_baselines(labels[used], weight[used])
+    with np.errstate(all="raise"):
+        found = class_baselines(labels, weight)
+    assert {**found, "brier": found["brier"] / 2} == pytest.approx(expected)
+
+
 def test_baselines_are_those_of_dummies():
     rng = np.random.default_rng(0)
     y, weight = rng.exponential(size=(30, 2)), rng.integers(0, 3, size=30).astype(float)

@@ -278,23 +278,24 @@ def ordered_baselines(ranks: Array, weight: Array, shares: Array | None = None) 
     """
     codes = ranks.astype(int)
     if shares is None:
-        shares = np.tile(class_shares_of(codes, weight), (len(codes), 1))
-    of_classes = class_baselines(codes, weight, shares)
+        shares = _same_for_all(class_shares_of(codes, weight), codes)
     medians = (np.cumsum(shares, axis=1) >= 0.5).argmax(axis=1)
     ranked = ranked_probability_scores(codes, shares)
-    return {
-        "accuracy": of_classes["accuracy"],
+    return class_baselines(codes, weight, shares) | {
         "mean_rank_error": float(np.average(np.abs(ranks - medians), weights=weight)),
         "quadratic_kappa": 0.0,
         "ranked_probability": float(np.average(ranked, weights=weight)),
-        "log_loss": of_classes["log_loss"],
-        "brier": of_classes["brier"],
     }
 
 
 def class_shares_of(labels: AnyArray, weight: Array, n_classes: int = 0) -> Array:
     """(k,) shares of the classes."""
     return np.asarray(np.bincount(labels, weights=weight, minlength=n_classes) / weight.sum())
+
+
+def _same_for_all(shares: Array, rows: AnyArray) -> Array:
+    """The same shares for each of some rows, without copies."""
+    return np.broadcast_to(shares, (len(rows), len(shares)))
 
 
 def class_baselines(
@@ -315,22 +316,15 @@ def class_baselines(
     >>> class_baselines(np.array([0, 0, 0, 1]), np.ones(4))["accuracy"]
     0.75
     """
-    own = class_shares_of(labels, weight)
     if shares is None:
-        shares = np.tile(own, (len(labels), 1))
-    n_classes, rows = int(np.count_nonzero(own)), np.arange(len(labels))
-    right = weight * (shares.argmax(axis=1) == labels) / weight.sum()
-    recalls = np.bincount(labels, weights=right, minlength=len(own))[own > 0] / own[own > 0]
-    away = shares.copy()
-    away[rows, labels] -= 1.0
-    return {
-        "accuracy": float(right.sum()),
-        "balanced_accuracy": float(recalls.mean()),
-        "roc_auc": 0.5 if n_classes > 1 else float("nan"),
-        "log_loss": float(np.average(-np.log(shares[rows, labels]), weights=weight)),
-        "brier": float(np.average((away**2).sum(axis=1), weights=weight))
-        / (2 if n_classes == 2 else 1),
-    }
+        shares = _same_for_all(class_shares_of(labels, weight), labels)
+    p = np.where(weight > 0, shares[np.arange(len(labels)), labels], 1.0)
+    area = 0.5 if np.ptp(labels[weight > 0]) else float("nan")
+    wrong = 1.0 * (shares.argmax(axis=1) != labels)
+    scores = class_scores(labels, wrong, (area, np.zeros(len(p))), weight, None, -np.log(p))
+    squares = np.einsum("ij,ij->i", shares, shares) - 2 * p + 1
+    brier = float(np.average(squares, weights=weight)) / (2 if shares.shape[1] == 2 else 1)
+    return {name: value for name, (value, _) in scores.items()} | {"brier": brier}
 
 
 def means_and_medians(y: Array, weight: Array) -> Array:
@@ -457,8 +451,8 @@ def over_training_draws(scores: ValuesAndErrors, ratio: float, variance: float) 
     """Scores with standard errors over draws of the training rows, too.
 
     Counts of rows get the ``variance``, for they jump where a row changes sides; others the
-    ``ratio``, as of `looms.fitted._training_draws.training_draws`. None is above half the range of
-    the score, which no standard deviation is.
+    ``ratio``, as of `looms.fitted._training_draws.training_draws`. They are at most half the range
+    of the score, the largest standard deviation of values in it.
     """
     wider = {}
     for name, (value, error) in scores.items():

@@ -42,7 +42,7 @@ LEAST_BEFORE = 6
 _REMEDIES = {
     "group": "finer groups",
     "fold": "more folds",
-    "window": "fewer windows, so that there are rows of it before the first",
+    "window": "fewer windows, so that rows of it are before the first and after it",
 }
 #: "10", or "5x2" with the number of repetitions first.
 NUMBER_OF_FOLDS = re.compile(r"(?:(\d+)x)?(\d+)")
@@ -115,7 +115,7 @@ def fold_numbers(
         raise ValueError(
             f"cv tests {n - int(never.sum())} of {n} rows, and never row {int(np.argmax(never))}: "
             "each row must be held out at least once; give more splits, or a splitter such as "
-            "KFold, or looms.folds.GapKFold for rows in order of time."
+            "KFold, or for rows in order of time looms.folds.GapKFold or ForwardSplit."
         )
     _check_groups_stay_together(folds, groups)
     check_rest(folds, y, classes, unit)
@@ -241,8 +241,8 @@ def is_forward(cv: Any) -> bool:
 def windows_among(cv: Any, rows: AnyArray, y: AnyArray, groups: AnyArray, classes: bool) -> Any:
     """Windows that earlier rows test, of some of the rows, with enough rows before the first.
 
-    As many as can be made, up to those of ``cv``; None, for single rows or groups, of so few rows
-    that none can.
+    As many as can be made, up to those of ``cv``. None if no two can: rows or groups are then held
+    out by themselves.
 
     Parameters
     ----------
@@ -250,25 +250,23 @@ def windows_among(cv: Any, rows: AnyArray, y: AnyArray, groups: AnyArray, classe
     rows : numbers of those that take part.
     y, groups, classes : as of `fold_numbers`, of all rows.
     """
-    found = None
+    found, time = None, getattr(cv, "time", None)
+    own = {} if time is None else {"time": label_array(time)[rows]}
     for n_splits in range(cv.n_splits, 1, -1):
         fewer = copy(cv)
-        vars(fewer).update(n_splits=n_splits)
-        if isinstance(cv, ForwardSplit) and cv.time is not None:
-            vars(fewer).update(time=label_array(cv.time)[rows])
+        vars(fewer).update(own, n_splits=n_splits)
         with suppress(ValueError):
             folds = fold_numbers(fewer, y[rows], groups[rows], classes=classes)
             found = fewer
-            if n_left(folds).min() >= LEAST_BEFORE:
+            if n_left(folds)[:-1].min() >= LEAST_BEFORE:
                 break
     return found
 
 
 def n_left(folds: AnyArray) -> AnyArray:
     """Number of rows that are left to train on without each fold."""
-    together = left_out_with(folds)
-    sizes = [np.bincount(row[row >= 0], minlength=together.max() + 1) for row in together]
-    return np.asarray(folds.shape[1] - np.sum(sizes, axis=0))
+    together = left_out_with(folds)  # each fold is in one repetition
+    return np.asarray(folds.shape[1] - np.bincount(together[together >= 0]))
 
 
 def splits_groups(cv: Any) -> bool:
@@ -442,9 +440,9 @@ class TimeWindows(ABC):
         """
         _warn_of_order(X=X, y=y, groups=groups, time=self.time)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
-        if not (isinstance(self.n_splits, Integral) and 2 <= self.n_splits <= n - self._n_first):
+        if not (isinstance(self.n_splits, Integral) and 2 <= self.n_splits <= n - self._forward):
             raise ValueError(
-                f"n_splits, the number of windows, must be from 2 to {n - self._n_first}, got "
+                f"n_splits, the number of windows, must be from 2 to {n - self._forward}, got "
                 f"{self.n_splits!r}: there are {n} rows."
             )
         given = np.arange(n) if self.time is None else label_array(self.time)
@@ -462,30 +460,24 @@ class TimeWindows(ABC):
         numbers = np.arange(n) if groups is None else label_numbers(groups, n, "groups")
         order = np.argsort(time, kind="stable")
         timeline = Timeline.of(time[order], self.gap)
-        windows = np.array_split(np.arange(n), self.n_splits + self._n_first)
-        for places in windows[self._n_first :]:
+        windows = np.array_split(np.arange(n), self.n_splits + self._forward)
+        for places in windows[self._forward :]:
             window, out = order[places], np.zeros(n, dtype=bool)
-            out[order[self._left_out(timeline.around(places[0], places[-1]))]] = True
+            around = timeline.around(places[0], places[-1])
+            out[order[around.start : None if self._forward else around.stop]] = True
             out |= np.isin(numbers, numbers[window])
             if out.all():
                 first, last = (str(time[row]) for row in window[[0, -1]])
+                where, number = ("before", "fewer") if self._forward else ("around", "more")
                 raise ValueError(
                     f"The window from {first} to {last}, its groups and a gap of {self.gap} "
-                    f"{self._where} leave no rows to train on: give a smaller gap, smaller groups, "
-                    f"or {self._remedy}."
+                    f"{where} it leave no rows to train on: give a smaller gap, smaller groups, "
+                    f"or {number} windows."
                 )
             yield np.flatnonzero(~out), np.sort(window)
 
-    #: Number of windows that are not tested.
-    _n_first: ClassVar[int] = 0
-    #: Place of the gap, and advice, in messages.
-    _where: ClassVar[str] = "on either side"
-    _remedy: ClassVar[str] = "more windows"
-
-    @staticmethod
-    def _left_out(around: slice) -> slice:
-        """Places in time that are left out with those of a window and the gap around it."""
-        return around
+    #: Whether later rows are left out, too, and the first window is not tested.
+    _forward: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -581,10 +573,4 @@ class ForwardSplit(TimeWindows):
     """
 
     n_splits: int = 5
-    _n_first: ClassVar[int] = 1
-    _where: ClassVar[str] = "before it"
-    _remedy: ClassVar[str] = "fewer windows"
-
-    @staticmethod
-    def _left_out(around: slice) -> slice:
-        return slice(around.start, None)
+    _forward: ClassVar[bool] = True

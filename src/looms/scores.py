@@ -313,9 +313,9 @@ def kind_of_units(units: Units, *, nested: bool = False, optimistic: bool = Fals
         text = f"{f'{passes} × ' * (passes > 1)}{units.n_units // passes}-fold"
         text += " by windows of time" * units.windows
         if units.forward:
-            text = f"{units.n_counted} windows of time by the rows before each"
+            text = f"{units.n_counted} windows of time, each by the rows before it"
         text += ", groups kept together" * (units.together == "groups")
-    return f"{'nested ' * nested}{text}{' of the rows it was tuned on: optimistic' * optimistic}"
+    return f"{'nested ' * nested}{text}{', of the rows it was tuned on: optimistic' * optimistic}"
 
 
 def kind_of_nested(nested: Nested, stacked: bool) -> str:

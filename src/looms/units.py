@@ -168,12 +168,10 @@ class Units:
             return cls.of_numbers(fold_numbers(cv, y[some], own, **options), own)
         numbers = fold_numbers(cv, y, groups, classes=classes)
         last, numbers = numbers.max(), numbers[:, some]
-        check_rest(numbers, y[some], classes, "fold")
-        units = cls.of_numbers(numbers, own)
-        if is_forward(cv):
-            first = np.flatnonzero((numbers == last).any(axis=0))
-            return replace(units, windows=True, uncounted=first)
-        return replace(units, windows=isinstance(cv, GapKFold))
+        check_rest(numbers, y[some], classes, "window" if is_forward(cv) else "fold")
+        first = np.flatnonzero((numbers == last).any(axis=0) & is_forward(cv))
+        windows = is_forward(cv) or isinstance(cv, GapKFold)
+        return replace(cls.of_numbers(numbers, own), windows=windows, uncounted=first)
 
     def __getstate__(self) -> dict[str, Any]:
         """State without what can be made again from it."""

@@ -50,7 +50,7 @@ SIGNAL = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * RNG.normal(size=N)
 NUMBERS, CLASSES = np.exp(SIGNAL), np.where(SIGNAL > 0, "yes", "no")
 GROUPS = np.arange(N) // 3
 SVM = {"kernel": "linear", "loss": "hinge", "search": Search("hinge", resolution=4.0)}
-TUNED = " of the rows it was tuned on: optimistic"
+TUNED = ", of the rows it was tuned on: optimistic"
 #: Machine, targets, groups, kinds of nested scores and of those of the fit.
 MACHINES = {
     "given": (KernelClassifier(mu=1e-3), CLASSES, None, "leave-one-out", "leave-one-out"),
@@ -87,8 +87,8 @@ MACHINES = {
         KernelRegressor("linear", cv=ForwardSplit(3, gap=1)),
         NUMBERS,
         None,
-        "nested 3 windows of time by the rows before each",
-        f"3 windows of time by the rows before each{TUNED}",
+        "nested 3 windows of time, each by the rows before it",
+        f"3 windows of time, each by the rows before it{TUNED}",
     ),
     "stack": (
         stacked_regressor(["linear", RBF(0.5, gamma_bounds="fixed")]),

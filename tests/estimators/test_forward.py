@@ -27,6 +27,8 @@ MODELS = {
     "kernel": KernelRegressor(cv=FORWARD, search=Search(max_iter=5)),
     "grid": KernelClassifier(KERNEL, cv=FORWARD, search=Search(method="grid")),
     "given": KernelRegressor(KERNEL, mu=0.01, cv=FORWARD),
+    "given classes": KernelClassifier(KERNEL, mu=0.01, class_weight="balanced", cv=FORWARD),
+    "given landmarks": KernelRegressor(KERNEL, mu=0.01, n_landmarks=6, cv=FORWARD),
     "transforms": TabularRegressor(["linear", KERNEL], target=["none", "sqrt"], cv=FORWARD),
     "stack of classes": stacked_classifier(["linear", KERNEL], cv=FORWARD),
     "trees": stacked_regressor(
@@ -37,7 +39,7 @@ MODELS = {
 
 def target_of(name):
     moved = np.exp(SIGNAL) if name == "transforms" else SIGNAL
-    return SIGNAL > 1.2 if name in ("grid", "stack of classes") else moved
+    return SIGNAL > 1.2 if name in ("grid", "given classes", "stack of classes") else moved
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -133,6 +135,18 @@ def test_estimators_are_fitted_to_the_rows_before_each_window():
         rest = np.delete(np.arange(N), rows)
         refits[tested] = Counted(5, random_state=0).fit(X[rest], SIGNAL[rest]).predict(X[tested])
     assert_allclose(model.held_out_.outputs, refits)
+
+
+def test_thresholds_before_a_window_with_one_class():
+    y = (np.arange(N) > 40) | np.isin(np.arange(N), [2, 7, 12, 13])  # none in the first window
+    model = stacked_classifier(["linear", KERNEL], threshold="balanced", cv=ForwardSplit(5))
+    assert np.isfinite(list(model.fit(X, y).evaluate().values())).all()
+
+
+@pytest.mark.parametrize("cv", [ForwardSplit(10), TimeSeriesSplit(5, test_size=1)])
+def test_many_windows_and_short_ones(cv):
+    scores = KernelRegressor("linear", cv=cv).fit(X, SIGNAL).evaluate()
+    assert scores.kind.startswith(f"nested {cv.n_splits} windows of time")
 
 
 def test_few_rows_before_a_window_are_told_of():

@@ -27,6 +27,7 @@ CASES = {
     "weights of zero": (KernelRegressor(KERNEL, mu=0.02), Y, {"sample_weight": WEIGHT}),
     "groups": (KernelRegressor("linear", mu=0.02), Y, {"groups": GROUPS}),
     "two targets": (KernelRegressor(KERNEL, mu=0.02), np.column_stack([Y, X[:, 1]]), {}),
+    "folds": (KernelRegressor(KERNEL, mu=0.02, cv="2x3"), Y, {}),
     "landmarks": (KernelRegressor(KERNEL, mu=0.02, n_landmarks=8), Y, {}),
     "two classes": (KernelClassifier(KERNEL, mu=0.02), Y > 0, {}),
     "three classes": (KernelClassifier(KERNEL, mu=0.02), LABELS, {}),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit, ndtri
 
-from looms._checks import check_share
+from looms._checks import check_share, take_rows
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import checked_sample, platt_targets
@@ -110,21 +110,16 @@ def recalibration(
     p, positive, weight, draws = checked_rows(labels, probability, sample_weight, groups)
     inside = (p > 0) & (p < 1)
     y, z, weight = positive[inside], logit(p[inside]), weight[inside]
-    draws = None if draws is None else draws[inside]
-    names = "intercept", "intercept_error", "slope", "slope_error", "constant"
-    estimates = dict.fromkeys(names, np.nan)
+    draws = take_rows(draws, inside)
+    a = b = b_error = c = c_error = np.nan
     if y.any() and not y.all():
         one, share = np.ones((len(z), 1)), weight / weight.sum()
         (c,), moves = _logistic(one, 1.0 * y, share, z)
-        estimates |= {"intercept": c, "intercept_error": _error(moves[:, 0], weight, draws)}
+        c_error = _error(moves[:, 0], weight, draws)
         if z[y].min() < z[~y].max() and z[y].max() > z[~y].min():
             (a, b), moves = _logistic(np.hstack([one, z[:, None]]), 1.0 * y, share)
-            estimates |= {
-                "slope": b,
-                "slope_error": _error(moves[:, 1], weight, draws),
-                "constant": a,
-            }
-    return Recalibration(**{name: float(estimates[name]) for name in names})
+            b_error = _error(moves[:, 1], weight, draws)
+    return Recalibration(*map(float, (c, c_error, b, b_error, a)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,7 +141,8 @@ class ModelRequest:
         Column of dates or numbers that orders the rows; windows of time are held out. It is not a
         feature.
     gap
-        Rows on either side of a window of --time to leave out of its training.
+        Rows on either side of a window of --time, before it with --forward, to leave out of its
+        training.
     forward
         With --time, test each window by the rows before it alone, for a score of later rows.
     duplicates

@@ -206,9 +206,8 @@ def _permutations(
         _check_orders([(values[first], np.zeros_like(first))], permuted)
         return [first[rng.permutation(len(known))][group] for _ in range(n_permutations)], permuted
     sizes, permuted = np.bincount(group), "groups of equal size, and rows within them"
-    known_values: dict[bytes, int] = {}
-    inside = (np.sort(values[group == g]).tobytes() for g in range(len(sizes)))
-    alike = np.array([known_values.setdefault(one, len(known_values)) for one in inside])
+    inside = [np.sort(values[group == g]).tobytes() for g in range(len(sizes))]
+    alike = np.unique(inside, return_inverse=True)[1]  # of one size
     _check_orders([(values, group), (alike, sizes)], permuted)
     place, orders = np.lexsort((group, sizes[group])), np.empty((n_permutations, len(y)), dtype=int)
     for order in orders:

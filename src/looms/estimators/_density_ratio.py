@@ -132,12 +132,10 @@ def _together(X: Any, X_new: Any) -> Any:
     if not (len(a) == len(b) == 2 and a[0] and b[0] and a[1] == b[1]):
         raise ValueError(f"X and X_new must have rows, and equal columns, but are of {a} and {b}.")
     of_pandas, columns = old
-    if of_pandas:
-        pandas: Any = require("pandas", "A table of both")
-        return pandas.concat(both, ignore_index=True)
     if columns:
-        polars: Any = require("polars", "A table of both")
-        return polars.concat(both, how="vertical_relaxed")
+        library: Any = require("pandas" if of_pandas else "polars", "A table of both")
+        how = {"ignore_index": True} if of_pandas else {"how": "vertical_relaxed"}
+        return library.concat(both, **how)
     if any(map(sparse.issparse, both)):
         return sparse.vstack(both, format="csr")
     return np.vstack(both)

@@ -68,7 +68,8 @@ def chosen_anew(estimator: Any) -> Nested:
         (models,) = tuned_without(estimator, [recipe], *folds, estimator.n_jobs)
     except ValueError as error:
         raise ValueError(
-            f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
+            f"{error}{' Or give fewer windows.' * fitted.units_of_fit.forward} "
+            "evaluate(nested=False) scores the held-out predictions of the fit instead."
         ) from error
     outcome, y = rows.outcome, rows.own(fitted.held_out_predicted.y)
     predicted, kept = np.empty(y.shape), list[Any]()

@@ -275,7 +275,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         rows = self.fitted_.rows
         scorers = scorers_of(scoring, self, rows.y, rows.weight)
         with blas_threads(len(rows.weight)):
-            again = nested and self.fitted_.tuned
+            again = nested and (self.fitted_.tuned or self.fitted_.units_of_fit.forward)
             if not again and "fit" not in self._scores and self.fitted_.has_rows:
                 self.fitted_.left_out  # noqa: B018 (solved once, for scores and what follows)
             scores = self._scored(again)

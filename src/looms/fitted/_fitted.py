@@ -414,13 +414,14 @@ class Fitted:
         return HeldOut(self.rows.y, predicted, held_out.sample_weight)
 
     def repetitions(self) -> Array:
-        """Held-out predictions in each repetition of the units, (n_repetitions, n) or (..., n, t).
+        """Held-out predictions in each repetition of the units, (n_repetitions, n) or (..., n, t);
+        of one if each row is tested once.
 
         In units of the target, of the rows of positive weight; NaN where a row is not tested.
         """
         train, units = self.rows.train, self.units_of_fit
         of_fit = HeldOut(*(values[train] for values in self.held_out))
-        if units.shape[0] == 1:
+        if len(units.passes) == 1:
             outputs = of_fit.outputs[None]
         else:
             with blas_threads(len(train)):

@@ -124,9 +124,8 @@ class Rows:
         if not units.forward:
             return self
         counts = ~np.isin(np.arange(len(self.weight)), self.train[units.uncounted])
-        weights: Any = {"score_weight": self.weight * counts}
-        weights["selection_weight"] = self.selection_weight * counts
-        return replace(self, weighs=False, **weights)
+        scores, selects = self.weight * counts, self.selection_weight * counts
+        return replace(self, score_weight=scores, selection_weight=selects, weighs=False)
 
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""
@@ -143,12 +142,12 @@ class Rows:
             groups = self.own(self.groups)
             stratified = self.outcome.stratified
             return outer_folds(cv, self.own(self.y), groups, stratified, self.seed, most)
-        if not LEAST_OUTER_FOLDS <= units.once.n_units <= OUTER_FOLDS:
+        n_folds, counted = units.once.n_counted, np.unique(units.own[units.counts])
+        if units.once.n_units < LEAST_OUTER_FOLDS or n_folds > OUTER_FOLDS:
             raise ValueError(
-                f"cv has {units.once.n_units} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are "
-                "needed."
+                f"cv has {n_folds} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are needed."
             )
-        if units.forward and (least := int(n_left(units.codes).min())) < LEAST_BEFORE:
+        if units.forward and (least := int(n_left(units.codes)[counted].min())) < LEAST_BEFORE:
             raise ValueError(
                 f"There are {count(least, 'row')} to train on before some window, and a model is "
                 f"tuned on {LEAST_BEFORE} or more: give fewer windows."
@@ -180,9 +179,13 @@ class Rows:
         return self.outcome.loss(held_out, factor * self.fit_weight[rows])
 
     def counting(self, rows: AnyArray) -> Array:
-        """Zero for those of some rows that do not count, else one; if none counts, one for all."""
+        """Zero for those of some rows that do not count, and else one.
+
+        One for all if those that count have not all classes.
+        """
         counts = self.score_weight[rows] > 0
-        return np.where(counts.any(), counts, 1.0)
+        enough = counts.any() and not self.outcome.missing(self.targets[rows[counts]])
+        return np.where(enough, counts, 1.0)
 
 
 def outer_folds(

@@ -140,22 +140,18 @@ def predictions_without(model: Fitted, X: Any) -> Array:
     """Predictions of new rows by the model, and by that without each unit, (b, 1 + n_units, k).
 
     They are probabilities or decision values of k classes, or numbers in units of the target. Units
-    are `Fitted.units_at_hand`; of repeated folds those of one repetition.
+    are `Fitted.units_of_intervals`.
     """
-    units, outcome = model.units_at_hand, model.outcome
-    units, X = units.only(np.unique(units.own[units.own >= 0])), rows_in_memory(X)
-    predicted = list[Array]()
+    units, X, predicted = model.units_of_intervals, rows_in_memory(X), list[Array]()
+    of_classes = partial(model.outcome.of_classes, rule=model.rule)
+    values_of = of_classes if model.outcome.decides else model.predicted
     with blas_threads(len(model.rows.train)):
         f, left_out = model.outputs(X), model.left_out
         new = X[:, model.rows.train] if model.pairwise else X
         for part in left_out.parts(len(f)):
             whole = f[part].reshape(part.stop - part.start, 1, -1)
             outputs = np.concatenate([whole, left_out.at(new[part], units)], axis=1)
-            values = outputs.reshape(-1, *f.shape[1:])
-            if outcome.decides:
-                values = outcome.of_classes(values, model.rule)
-            else:
-                values = model.predicted(values)
+            values = values_of(outputs.reshape(-1, *f.shape[1:]))
             predicted.append(np.asarray(values).reshape(*outputs.shape[:2], -1))
     return np.concatenate(predicted)
 
@@ -167,7 +163,7 @@ def jackknife_errors(model: Fitted, values: Array) -> Array:
     """
     m = values.shape[-2]
     away = values - values.mean(axis=-2, keepdims=True)
-    scale = np.nan if model.units_at_hand.forward else (m - 1) / m
+    scale = np.nan if model.units_of_intervals.forward else (m - 1) / m
     return np.asarray(np.sqrt(scale * np.square(away).sum(axis=-2)))
 
 

@@ -7,6 +7,8 @@ B that follow [docs/references.md, Forward in time].
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
@@ -15,8 +17,13 @@ from looms.lssvm._system import NotPositiveDefiniteError, ridge
 from looms.units import Units
 
 
-class Forward:
-    """Kernel matrix in order of time, for outputs of windows at many μ.
+def outputs_forward(
+    K: Array, y: Array, zeta: Array, fit_intercept: bool, units: Units
+) -> Callable[[float], Array] | None:
+    """Function of μ: outputs of the windows, (n_repetitions, n, t), in n³/3 flops.
+
+    For rows that do not count it gives their targets. NotPositiveDefiniteError if M is not
+    numerically positive definite. None if the windows have no such order, as of `order_of`.
 
     Parameters
     ----------
@@ -24,46 +31,34 @@ class Forward:
     y : (n, t) targets.
     zeta : (n,) weights of mean one.
     fit_intercept : whether models have an intercept.
-    order, starts : of `order_of`.
+    units : windows that earlier rows test.
     """
+    in_order = order_of(units)
+    if in_order is None:
+        return None
+    n, (order, starts) = len(y), in_order
+    whole = np.tril(K) + np.tril(K, -1).T
+    in_time = np.asfortranarray(whole[np.ix_(order, order)])
+    right = np.column_stack([np.full(n, float(fit_intercept)), y[order]])
 
-    def __init__(
-        self,
-        K: Array,
-        y: Array,
-        zeta: Array,
-        fit_intercept: bool,
-        order: AnyArray,
-        starts: dict[int, int],
-    ) -> None:
-        lower = np.tril(K)
-        whole = lower + np.tril(K, -1).T
-        self.K = np.asfortranarray(whole[np.ix_(order, order)])
-        self.y, self.zeta, self.fit_intercept = y, zeta, fit_intercept
-        self.order, self.starts = order, starts
-
-    def outputs(self, mu: float, units: Units) -> Array:
-        """Outputs of the windows, (n_repetitions, n, t); of rows that do not count the targets.
-
-        n³/3 flops. NotPositiveDefiniteError if M is not numerically positive definite.
-        """
-        n, order = len(self.y), self.order
-        M = self.K.copy(order="F")
-        M[np.diag_indices(n)] += ridge(mu, self.zeta)[order]
+    def outputs(mu: float) -> Array:
+        M = in_time.copy(order="F")
+        M[np.diag_indices(n)] += ridge(mu, zeta)[order]
         size = M.diagonal().copy()
         L, failed = lapack.dpotrf(M, lower=1, overwrite_a=1)
         if failed or not (L.diagonal() ** 2 > n * np.finfo(np.float64).eps * size).all():
             raise NotPositiveDefiniteError(mu)
-        right = np.column_stack([np.full(n, float(self.fit_intercept)), self.y[order]])
         solved = solve_triangular(L, right, lower=True, check_finite=False)
         o, z = solved[:, :1], solved[:, 1:]
         top, bottom = np.cumsum(o * z, axis=0), np.cumsum(o * o)
-        F = np.broadcast_to(self.y, (*units.shape, self.y.shape[1])).copy()
-        for k, start in self.starts.items():
+        F = np.broadcast_to(y, (*units.shape, y.shape[1])).copy()
+        for k, start in starts.items():
             b = top[start - 1] / (bottom[start - 1] or 1.0)
             e = np.tril(L[start:, start:]) @ (z[start:] - o[start:] * b)
             F[units.repetition[k], order[start:]] -= e
         return units.only_tested(F)
+
+    return outputs
 
 
 def order_of(units: Units) -> tuple[AnyArray, dict[int, int]] | None:

@@ -336,9 +336,7 @@ class Facts:
     def reliability(self) -> ReliabilityDisplay | None:
         """Reliability of these probabilities, with intercept and slope of their calibration."""
         p = self.probabilities
-        if p is None:
-            return None
-        return ReliabilityDisplay.compute(self.estimator, probabilities=p)
+        return None if p is None else ReliabilityDisplay.compute(self.estimator, probabilities=p)
 
     @cached_property
     def certified(self) -> Certificate | None:
@@ -481,20 +479,11 @@ class Facts:
     def _effects(self) -> list[dict[str, Any]] | None:
         if self.effects is None:
             return None
-        told = []
-        for effect in self.effects:
-            values = np.asarray(effect.values)
-            times = values.dtype.kind == "M"
-            told.append(
-                {
-                    "column": effect.column,
-                    "mean_of": effect.mean_of,
-                    "n_samples": effect.n_samples,
-                    "values": [*map(value_text, values)] if times else values.tolist(),
-                    "mean": effect.mean.tolist(),
-                    "standard_error": effect.standard_error.tolist(),
-                }
-            )
+        names = "column", "mean_of", "n_samples", "values", "mean", "standard_error"
+        told = [{name: getattr(effect, name) for name in names} for effect in self.effects]
+        for one in told:
+            if one["values"].dtype.kind == "M":
+                one["values"] = [*map(value_text, one["values"])]
         return told
 
     @property

@@ -182,7 +182,7 @@ def plain(value: Any) -> Any:
     """The value in types that JSON has, with None for numbers that are not finite."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | np.ndarray):
         return [plain(part) for part in value]
     if isinstance(value, np.generic):
         value = value.item()

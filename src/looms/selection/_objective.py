@@ -24,7 +24,7 @@ from looms.lssvm._system import checked_weights, targets_as_columns
 from looms.lssvm.dense import Dense
 from looms.lssvm.features import Features, decompose_features, has_few_features
 from looms.lssvm.fit import Fit
-from looms.lssvm.forward import Forward, order_of
+from looms.lssvm.forward import outputs_forward
 from looms.lssvm.projection import Projection
 from looms.lssvm.spectral import decompose
 from looms.optimize._search import Point
@@ -519,12 +519,11 @@ class Objective(ScannedCriterion):
 
     def outputs_along_mu(self, kernel_theta: Array) -> Callable[[float], Array]:
         """By one Cholesky factor for each μ if earlier rows test the units."""
-        in_order = order_of(self.units) if self.units.forward else None
-        if in_order is None:
-            return super().outputs_along_mu(kernel_theta)
-        K, Y = self._finite_gram(kernel_theta), targets_as_columns(self.y)
-        forward = Forward(K, Y, self.sample_weight, self.fit_intercept, *in_order)
-        return lambda mu: forward.outputs(mu, self.units)
+        outputs = None
+        if self.units.forward:
+            K, Y = self._finite_gram(kernel_theta), targets_as_columns(self.y)
+            outputs = outputs_forward(K, Y, self.sample_weight, self.fit_intercept, self.units)
+        return outputs or super().outputs_along_mu(kernel_theta)
 
     def _finite_gram(self, kernel_theta: Array) -> Array:
         K = self.gram(self.kernel.with_theta(kernel_theta))

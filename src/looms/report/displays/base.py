@@ -77,11 +77,13 @@ class ModelDisplay(Display):
 
     @classmethod
     @abstractmethod
-    def compute(cls, estimator: Any) -> Self:
+    def compute(cls, *arguments: Any, **options: Any) -> Self:
         """The display of a fitted model, without drawing it; a subclass may take options."""
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *arguments: Any, ax: Any = None, **options: Any
+    ) -> Self:
         """Compute the display of a fitted model, and draw it.
 
         Parameters
@@ -99,7 +101,7 @@ class ModelDisplay(Display):
             The display, drawn; `compute` does not draw, and needs no matplotlib.
         """
         of_compute = {k: options.pop(k) for k in signature(cls.compute).parameters if k in options}
-        return cls.compute(estimator, **of_compute).plot(ax, **options)
+        return cls.compute(estimator, *arguments, **of_compute).plot(ax, **options)
 
 
 def ink() -> Any:

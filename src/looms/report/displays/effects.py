@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
@@ -14,7 +14,7 @@ from looms._checks import check_count, check_known
 from looms._optional import require
 from looms._typing import AnyArray, Array, Matrix
 from looms.fitted._without_units import jackknife_errors, predictions_without
-from looms.report.displays.base import Display, label_axes, label_ticks
+from looms.report.displays.base import ModelDisplay, label_axes, label_ticks
 from looms.report.displays.features import values_of, with_values
 from looms.report.model import Reported, model_of, sampled_rows
 from looms.report.text import short
@@ -27,7 +27,7 @@ _MOST_LINES = 4
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class EffectDisplay(Display):
+class EffectDisplay(ModelDisplay):
     """Mean prediction if all rows had the same value of a column, or of two, with bands.
 
     It is drawn along numbers and dates, with a dot at each value, and beside the names of
@@ -74,21 +74,6 @@ class EffectDisplay(Display):
     n_units: int
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        column: str | int | tuple[str | int, str | int],
-        *,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Compute the display of a fitted model, and draw it on ``ax``, or a new figure.
-
-        The other arguments are those of `compute`, which does not draw, and needs no matplotlib.
-        """
-        return cls.compute(estimator, column, **options).plot(ax)
-
-    @classmethod
     def compute(
         cls,
         estimator: Any,
@@ -116,8 +101,7 @@ class EffectDisplay(Display):
 
         over the rows i whose value is above :math:`v_{a-1}` and at most :math:`v_a`, with c such
         that the mean over rows is zero, between the values by trapezoids [AZ20 section 2]. So no
-        row gets a value far from its own. Units are rows, groups, or the folds that the model was
-        tuned by; of repeated folds those of one repetition. In a stack with estimators of
+        row gets a value far from its own. Units are rows or groups. In a stack with estimators of
         scikit-learn, such as the boosted trees of the default, they are the folds that the fit kept
         models without; of windows that earlier rows test there is no error. Nothing is fitted.
         Hyper-parameters, calibration, and the residuals by which
@@ -221,15 +205,14 @@ class EffectDisplay(Display):
         of = f"{'mean' if self.kind == 'average' else 'accumulated effect on'} {self.mean_of}"
         labels = [None] if len(values) == 1 else [short(value_text(value)) for value in values[1]]
         means, errors = (x.reshape(len(x), -1).T for x in (self.mean, 2 * self.standard_error))
-        if values[0].dtype == object:
+        named = values[0].dtype == object
+        if named:
             label_ticks(ax, [value_text(value) for value in values[0]])
-            label_axes(ax, of, columns[0])
-        else:
-            label_axes(ax, columns[0], of)
+        label_axes(ax, *((of, columns[0]) if named else (columns[0], of)))
         order, alpha = np.argsort(values[0]), 0.25 if len(labels) == 1 else 0.15
         for k, (label, mean, error) in enumerate(zip(labels, means, errors, strict=True)):
             style = {"color": f"C{k}", "label": label}
-            if values[0].dtype == object:
+            if named:
                 places = np.arange(len(mean)) + 0.15 * (k - (len(labels) - 1) / 2)
                 ax.errorbar(mean, places, xerr=error, fmt="o", markersize=4, **style)
                 continue
@@ -264,8 +247,8 @@ def _asked(model: Reported, column: Any, values: Any) -> tuple[list[str], list[A
     names = [model.features.column(one) for one in (column if pair else [column])]
     if len({*names}) != len(given) or len(given) > 2:
         raise ValueError(f"Two columns are different, and have values of each; got {column!r}.")
-    if any(one is not None and np.size(one) == 0 for one in given):
-        raise ValueError("values are empty: give cells of the column, or None for usual ones.")
+    if any(one is not None and (np.ndim(one) != 1 or not len(one)) for one in given):
+        raise ValueError("Values are a list of cells of each column, or None for usual ones.")
     return names, given
 
 
@@ -322,10 +305,11 @@ def _averages(
         for name, one, limit in zip(names, given, limits, strict=False)
     ]
     features = [k for name in names for k in model.features.columns[name]]
-    X, means = model.fitted.X[rows], _means(model, place)
+    X = model.fitted.X[rows]
     shown, made = [one for one, _ in cells], [one for _, one in cells]
     found = [
-        means(with_values(X, features, np.concatenate(values)), rows) for values in product(*made)
+        _means(model, place, with_values(X, features, np.concatenate(values)), rows)
+        for values in product(*made)
     ]
     return shown, np.reshape(found, (*map(len, shown), -1))
 
@@ -336,7 +320,7 @@ def _accumulated(
     """Ends of intervals of a column, and effects up to them by each model, (n, 1 + n_units)."""
     (name,), (ends,) = names, given
     X, features = model.fitted.X[rows], model.features.columns[name]
-    cells, means = _cells(model, name, X), _means(model, place)
+    cells = _cells(model, name, X)
     if cells.dtype == object:
         raise ValueError(
             f"Categories, as in column {name!r}, have no order along which effects accumulate: "
@@ -358,7 +342,8 @@ def _accumulated(
             between = f"{value_text(shown[k - 1])} and {value_text(shown[k])}"
             raise ValueError(f"No row has a value of {name!r} between {between}: leave one out.")
         low, high = (
-            means(with_values(X[own], features, one), rows[own]) for one in made[k - 1 :][:2]
+            _means(model, place, with_values(X[own], features, one), rows[own])
+            for one in made[k - 1 : k + 1]
         )
         steps.append(high - low)
         shares.append(model.fitted.rows.weight[rows[own]].sum())
@@ -366,15 +351,10 @@ def _accumulated(
     return [shown], effects - np.average((effects[1:] + effects[:-1]) / 2, axis=0, weights=shares)
 
 
-def _means(model: Reported, place: int) -> Callable[[Matrix, AnyArray], Array]:
-    """Function of changed rows and their numbers: mean predictions, (1 + n_units,).
+def _means(model: Reported, place: int, X: Matrix, rows: AnyArray) -> Array:
+    """Mean predictions of changed rows with these numbers, (1 + n_units,).
 
     The first is that of the model, the others of the models without each unit.
     """
-
-    def means(X: Matrix, rows: AnyArray) -> Array:
-        weight = model.fitted.rows.weight[rows]
-        each = predictions_without(model.fitted, X)[:, :, place]
-        return np.asarray(weight @ each / weight.sum())
-
-    return means
+    each = predictions_without(model.fitted, X)[:, :, place]
+    return np.asarray(np.average(each, axis=0, weights=model.fitted.rows.weight[rows]))

@@ -145,7 +145,7 @@ class ImportanceDisplay(ModelDisplay):
         rows = sampled_rows(model, n_samples or max(1, int(affordable)), random_state)
         left_out, units = fitted.left_out, fitted.units_at_hand
         place = np.searchsorted(fitted.rows.train, rows)
-        tested = units.own[place] >= 0  # no model tests those in gaps of windows
+        tested = (units.own[place] >= 0) & units.counts[place]  # not those in gaps of windows
         rows, place = rows[tested], place[tested]
         repeats = n_repeats or int(np.clip(affordable / len(rows), 1, _MOST_REPEATS))
         y = fitted.rows.targets[rows].reshape(len(rows), -1)
