@@ -252,7 +252,8 @@ def train(
             model.set_callbacks(meter)
         if blocks is not None:
             meter.on_columns(model, prepared.preprocessor)
-        y = require("pandas", "looms fit").Series(prepared.target.y, name=request.target)
+        series, index = require("pandas", "looms fit").Series, getattr(rows, "index", None)
+        y = series(prepared.target.y, index, name=request.target)
         model.fit(rows, y, prepared.weight, prepared.groups)
         if evaluate:
             try:
