@@ -427,11 +427,11 @@ class FitRequest(Source, ModelRequest):
         return X, target, marks
 
 
-def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
+def tell_columns(preprocessor: TablePreprocessor, prepared: Prepared) -> None:
     """Notes on columns and labels that may be other than they look; warnings of what is lost."""
-    for remark in remarks_in(preprocessor):
+    for remark in remarks_in(preprocessor, prepared.groups is not None):
         (warning if remark.topic in CHANGED else note)(sentence(remark))
-    for text_of_labels in target.notes:
+    for text_of_labels in prepared.target.notes:
         note(text_of_labels)
 
 

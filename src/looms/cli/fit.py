@@ -243,8 +243,7 @@ def train(
     rows: Any = X if blocks is None else blocks
     if blocks is not None:
         model.set_params(preprocess=None)
-    target = None if again else prepared.target
-    meter = Meter("", rows.shape[0], 3 if blocks is None else 1, target)
+    meter = Meter("", rows.shape[0], 3 if blocks is None else 1, None if again else prepared)
     with warnings.catch_warnings(), refused(f"{request.file}: ", (ValueError, MemoryError)), meter:
         for category in IN_CAUTIONS:
             warnings.simplefilter("ignore", category)
