@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit, ndtri
 
-from looms._checks import check_share
+from looms._checks import check_share, gaps_in
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import checked_sample, platt_targets
@@ -71,8 +71,9 @@ def recalibration(
 
     Parameters
     ----------
-    labels : (n,) -1 and +1.
-    probability : (n,) of the label +1, of models that have not seen the row: a column of
+    labels : (n,) of two classes; the second in sorted order, such as +1 of -1 and +1, or True, is
+        positive. If all are -1, or +1, there are none of the other.
+    probability : (n,) of the positive class, of models that have not seen the row: a column of
         `loo_probabilities`, or of new rows. Rows of probability 0 or 1 are left out.
     sample_weight : (n,) nonnegative, ones by default; only ratios count.
     groups : (n,) labels, none missing, equal for rows that count as one draw; by default each is
@@ -90,8 +91,8 @@ def recalibration(
     Raises
     ------
     ValueError
-        If labels are not ±1, probabilities are not in [0, 1], weights are negative, not finite or
-        all zero, or something is not one value for each row.
+        If labels are not of two classes, probabilities are not in [0, 1], weights are negative, not
+        finite or all zero, or something is not one value for each row.
 
     Notes
     -----
@@ -211,6 +212,16 @@ def smooth_reliability(
     return SmoothCurve(at, *(expit(level + part) for part in (0.0, -half, half)))
 
 
+def positive_class(labels: npt.ArrayLike, name: str) -> tuple[str, npt.NDArray[np.bool_]]:
+    """The second of two sorted classes, and where it is; ValueError for others than two."""
+    if gaps_in(labels).any():
+        raise ValueError(f"{name} must have no gaps: leave such rows out.")
+    classes = np.unique(np.asarray(labels))
+    if len(classes) != 2:
+        raise ValueError(f"{name} must have two classes, but has {len(classes)}.")
+    return str(classes[1]), np.asarray(np.asarray(labels) == classes[1])
+
+
 def checked_rows(
     labels: npt.ArrayLike,
     probability: npt.ArrayLike,
@@ -219,7 +230,12 @@ def checked_rows(
 ) -> tuple[Array, AnyArray, Array, AnyArray | None]:
     """Probabilities, true for positive labels, weights and numbers of the groups of the rows with
     positive weight."""
-    p, positive, weight = checked_sample(probability, labels, sample_weight, "probability")
+    given = np.asarray(labels)
+    positive = np.asarray(given == 1)
+    if not (positive | (given == -1)).all():
+        positive = positive_class(labels, "labels")[1]
+    signs = np.where(positive, 1, -1)
+    p, positive, weight = checked_sample(probability, signs, sample_weight, "probability")
     if ((p < 0) | (p > 1)).any():
         raise ValueError("probability must be between 0 and 1.")
     if groups is None:
