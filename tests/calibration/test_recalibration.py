@@ -120,6 +120,15 @@ def test_nothing_to_estimate():
     assert len(smooth_reliability([-1, 1], [0.5, 0.5]).share) == 0
 
 
+@pytest.mark.parametrize(("n", "follows"), [(499, False), (500, True)])
+def test_the_curve_of_many_rows_follows_a_wave(n, follows):
+    p = np.linspace(0.02, 0.98, n)
+    share = p + 0.15 * np.sin(3 * np.pi * p)
+    curve = smooth_reliability((np.arange(n) * 0.618 % 1) < share, p)
+    away = np.abs(curve.share - np.interp(curve.probability, p, share)).mean()
+    assert (away < 0.03) == follows
+
+
 def test_smooth_curve_and_its_band():
     rng = np.random.default_rng(3)
     inside = []

@@ -17,8 +17,9 @@ from looms.folds import label_numbers
 from looms.held_out import ReadOnly
 
 _MAX_ITERATIONS = 100
-#: Shares of the rows below the knots of the spline; beyond the outer ones it is straight.
-_KNOTS = (0.1, 0.5, 0.9)
+#: Shares of the rows below the knots of the spline of few and of many rows; beyond the outer ones
+#: it is straight.
+_KNOTS, _OF_MANY, _MANY = (0.1, 0.5, 0.9), (0.05, 0.275, 0.5, 0.725, 0.95), 500
 _ENDS, _POINTS = (0.02, 0.98), 100  # shares of the rows below its ends, and points on it
 _LEAST = 1e-3  # probability in a smooth curve; smaller ones would pull its straight ends
 
@@ -155,8 +156,10 @@ def smooth_reliability(
 ) -> SmoothCurve:
     """Reliability curve without bins: logistic regression on a natural spline of logit p.
 
-    Its knots are at the tenths 1, 5 and 9 of the rows [H15 section 2.4.5]. The targets of the
-    likelihood are those of `fit_sigmoid`, so that it is finite where the classes are apart.
+    Its three knots are at the tenths 1, 5 and 9 of the rows; of 500 rows or more there are five, at
+    5, 27.5, 50, 72.5 and 95 % [H15 section 2.4.5]. What bends between two knots is smoothed away.
+    The targets of the likelihood are those of `fit_sigmoid`, so that it is finite where the classes
+    are apart.
 
     Parameters
     ----------
@@ -176,8 +179,9 @@ def smooth_reliability(
 
     Notes
     -----
-    In simulations with 150 rows, the band of 95 % covered 89 to 97 % of the true shares, the fewest
-    at the ends; more knots covered fewer, and were further from them.
+    In simulations with 150 and 800 rows, the band of 95 % covered 93 to 95 % of the true shares
+    where they are flat, saturate or follow a line in the logit; of sines and narrow bumps 74 to
+    86 % with 150 rows, and 86 to 88 % with 800, of which three knots covered 40 to 65 %.
 
     Examples
     --------
@@ -192,7 +196,7 @@ def smooth_reliability(
     z, share = logit(np.clip(p, _LEAST, 1 - _LEAST)), weight / weight.sum()
     order = np.argsort(z, kind="stable")
     below = np.cumsum(share[order]) - share[order] / 2
-    knots = np.unique(np.interp(_KNOTS, below, z[order]))
+    knots = np.unique(np.interp(_KNOTS if len(z) < _MANY else _OF_MANY, below, z[order]))
     if len(knots) < 2:
         return SmoothCurve(*np.empty((4, 0)))
     spline = CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
