@@ -31,7 +31,8 @@ class ImportanceDisplay(ModelDisplay):
     """Rise of the held-out error when a column is permuted, the largest on top.
 
     ``plot(max_features=20)`` draws at most so many, from the top, with lines of one standard error
-    to each side. More columns whose names are numbers, such as wavelengths, are drawn along these numbers.
+    to each side. More columns whose names are numbers, such as wavelengths, are drawn along these
+    numbers.
 
     Parameters
     ----------
