@@ -122,6 +122,18 @@ def test_remarks_on_columns_have_the_levels_of_a_check(grouped):
     assert told.items() <= checked.items()
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_top_of_a_page_tells_groups_and_events(grouped):
+    groups = np.arange(len(Y)) // 2 if grouped else None
+    model = TabularClassifier(["linear"]).fit(TABLE.mask(TABLE > 2), Y, groups=groups)
+    page = render(Facts(model))
+    n = int((Y == "yes").sum())
+    of_groups = " of 30 groups" * grouped
+    head = f"60 rows{of_groups}, {n} of <bdi>yes</bdi> ({100 * n / 60:.0f} %), 2 columns made into"
+    assert head in page
+    assert "Gaps, in 1 column, have features of their own, and those of numbers" in page
+
+
 @pytest.mark.slow
 def test_columns_that_evaluation_prepares_anew_are_not_distrusted(of_days):
     def seen(model):
