@@ -150,7 +150,7 @@ def test_labels(tmp_path):
         says = f"one column, with a label for each of 90 rows of the fit, but have shape {shape}"
         with pytest.raises(ValueError, match=re.escape(says)):
             scores.by(each)
-    with pytest.raises(ValueError, match=re.escape("give table['sex']")):
+    with pytest.raises(ValueError, match=re.escape("no name of a column: table['sex']")):
         scores.by("sex")
     pairs = [*zip(PARTS, y, strict=True)]
     assert sorted(scores.by(pairs).index) == sorted(set(pairs))

@@ -242,8 +242,7 @@ class Scores(Mapping[str, float]):
             raise TypeError("Scores of this model cannot be made again for some of the rows.")
         if isinstance(labels, str):
             raise ValueError(
-                "by takes the labels of the rows, not the name of a column: give "
-                f"table[{labels!r}]."
+                f"by takes labels of the rows, no name of a column: table[{labels!r}]."
             )
         n, is_list = len(self.predictions.y), isinstance(labels, list | tuple)
         shape = (len(labels),) if is_list else np.shape(labels)

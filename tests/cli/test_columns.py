@@ -34,7 +34,7 @@ def said(capsys):
     def notes(table=TABLE, **columns):
         before = TablePreprocessor().fit(pd.DataFrame(columns))
         tell_columns(before, table)
-        remarks = remarks_in(before, table.groups is not None)
+        remarks = remarks_in(before, table.grouped)
         printed, found = capsys.readouterr().err, [(r.topic, sentence(r)) for r in remarks]
         kinds = ["Warning" if topic in CHANGED else "Note" for topic, _ in found]
         lines = [f"{kind}: {text}\n" for kind, (_, text) in zip(kinds, found, strict=True)]
@@ -91,7 +91,7 @@ def test_a_column_that_may_say_which_rows_belong_together(said, name, values):
     column = pd.to_numeric(column) if values == "{}" else column
     shuffled = column.sample(frac=1, random_state=0, ignore_index=True)
     assert f"--groups {name}" in said(**{name: shuffled})["repeated"]
-    assert said(replace(TABLE, groups=ROWS // 2), **{name: shuffled}) == {}
+    assert said(replace(TABLE, grouped=True), **{name: shuffled}) == {}
     alone = pd.Series(
         [column.dtype.type(100 + k) if values == "{}" else f"P{k + 100}" for k in range(50)]
     )
@@ -127,7 +127,7 @@ def test_columns_of_two_decimal_marks(looms, tmp_path, decimal):
     frame.assign(ill=ROWS.repeat(2) % 2).to_csv("marks.csv", sep=";", index=False)
     told = looms("check", "marks.csv", "-t", "ill", *(["--decimal", decimal] if decimal else []))
     text = " ".join(told.stdout.split())
-    assert f"has another decimal mark than --decimal {decimal or '.'}; write all columns" in text
+    assert "has another decimal mark than the --decimal of the table; write all columns" in text
     assert "belong together" not in text
     assert told.stdout.count("treated as text") == 1
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit, ndtri
 
-from looms._checks import check_share, gaps_in
+from looms._checks import check_share
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
-from looms.calibration._sigmoid import checked_sample, platt_targets
+from looms.calibration._sigmoid import checked_sample, platt_targets, positive_class
 from looms.folds import label_numbers
 from looms.held_out import ReadOnly
 
@@ -216,16 +216,6 @@ def smooth_reliability(
     return SmoothCurve(at, *(expit(level + part) for part in (0.0, -half, half)))
 
 
-def positive_class(labels: npt.ArrayLike, name: str) -> tuple[str, npt.NDArray[np.bool_]]:
-    """The second of two sorted classes, and where it is; ValueError for others than two."""
-    if gaps_in(labels).any():
-        raise ValueError(f"{name} must have no gaps: leave such rows out.")
-    classes = np.unique(np.asarray(labels))
-    if len(classes) != 2:
-        raise ValueError(f"{name} must have two classes, but has {len(classes)}.")
-    return str(classes[1]), np.asarray(np.asarray(labels) == classes[1])
-
-
 def checked_rows(
     labels: npt.ArrayLike,
     probability: npt.ArrayLike,
@@ -234,12 +224,9 @@ def checked_rows(
 ) -> tuple[Array, AnyArray, Array, AnyArray | None]:
     """Probabilities, true for positive labels, weights and numbers of the groups of the rows with
     positive weight."""
-    given = np.asarray(labels)
-    positive = np.asarray(given == 1)
-    if not (positive | (given == -1)).all():
-        positive = positive_class(labels, "labels")[1]
-    signs = np.where(positive, 1, -1)
-    p, positive, weight = checked_sample(probability, signs, sample_weight, "probability")
+    if not np.isin(np.asarray(labels, dtype=object), (-1, 1)).all():
+        labels = 2 * positive_class(labels, "labels")[1] - 1
+    p, positive, weight = checked_sample(probability, labels, sample_weight, "probability")
     if ((p < 0) | (p > 1)).any():
         raise ValueError("probability must be between 0 and 1.")
     if groups is None:

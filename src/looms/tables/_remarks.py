@@ -53,8 +53,6 @@ CHANGED = {"words", "unclear", "identifiers of rows", "marks"}
 SERIOUS = CHANGED | {"identifiers", "stand-ins"}
 #: Topics of remarks on what misleads models or their scores, in checks and reports.
 GRAVE = CHANGED - {"identifiers of rows"} | {"stand-ins", "repeated"}
-#: Separators of lists in cells.
-_SEPARATORS = ";,"
 #: A number may stand for a gap if so many rows, and this share of all, have it, and it is farther
 #: from the nearest of this many other values than these are from one another.
 _ROWS_OF_STAND_IN, _SHARE_OF_STAND_IN, _OTHER_VALUES = 3, 0.01, 10
@@ -101,7 +99,7 @@ def column_remarks(
 
     The ``identifiers``, of which nearly every row has its own text, are dropped.
     """
-    signs = [*_sign_remarks(columns, read, decided.decimal)]
+    signs = [*_sign_remarks(columns, read)]
     yield from signs
     yield from _mark_remarks(columns, read, decided)
     gaps = {spelled: None for column in read.values() for spelled in column.gaps}
@@ -181,7 +179,7 @@ def _stand_in_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
 def _list_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns of text whose cells hold lists."""
     texts = {name: column.values for name, column in read.items() if column.kinds == ("category",)}
-    for mark in _SEPARATORS:
+    for mark in ";,":
         names = [name for name, values in texts.items() if _are_lists(values, mark)]
         if names:
             text = f"cells hold lists separated by {mark!r}; a column for each part is better"
@@ -195,17 +193,15 @@ def _are_lists(values: AnyArray, mark: str) -> bool:
     return len(parts) < len(set(cells)) and 2 * sum(mark in text for text in cells) >= len(cells)
 
 
-def _sign_remarks(
-    columns: Mapping[str, Column], read: Mapping[str, Read], decimal: str
-) -> Iterator[Remark]:
+def _sign_remarks(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns that look like numbers and are none: codes, identifiers, unclear marks."""
     whys = {
         "code": "is a code",
         "rounded": "has more digits than a float holds",
         "mark": "may have a decimal mark or a separator of thousands; choose by "
         f"{setting('decimal', ...)}, a comma or a point",
-        "other mark": f"has another decimal mark than {setting('decimal', decimal)}; write all "
-        "columns with one of the two",
+        "other mark": f"has another decimal mark than the {setting('decimal', ...)} of the table; "
+        "write all columns with one of the two",
     }
     for topic, why in whys.items():
         signs = {

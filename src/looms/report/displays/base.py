@@ -35,8 +35,7 @@ class Display(ABC):
     legend_place: ClassVar[str] = "best"
 
     def __repr__(self) -> str:
-        of_plot = ("ax_", "figure_")
-        parts = {name: value for name, value in vars(self).items() if name not in of_plot}
+        parts = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         texts = (f"{name}={one_line(value, _PART)}" for name, value in parts.items())
         return f"{type(self).__name__}({', '.join(texts)})"
 

@@ -15,13 +15,9 @@ from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator, loo_probabilities, recalibration
 from looms.calibration._calibrators import class_probabilities
 from looms.calibration._net_benefit import NetBenefit, net_benefit
-from looms.calibration._recalibration import (
-    Recalibration,
-    SmoothCurve,
-    positive_class,
-    smooth_reliability,
-)
+from looms.calibration._recalibration import Recalibration, SmoothCurve, smooth_reliability
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
+from looms.calibration._sigmoid import positive_class
 from looms.report.displays.base import ModelDisplay, diagonal, ink, unit_square
 from looms.report.model import Reported, model_of
 from looms.report.text import short
