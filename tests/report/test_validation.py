@@ -55,7 +55,7 @@ def test_scores_calibration_and_decisions(tmp_path):
     assert "<script>" not in page
     assert "<b>ill" not in page
     assert all(f"</bdi> ({share})" in page for share in shares)
-    assert "another share of <bdi>&lt;b&gt;ill</bdi> is the first cause" in page
+    assert "a first cause is another share of <bdi>&lt;b&gt;ill</bdi>: compare" in page
     assert f"slope {of.slope:.2f} ± {of.slope_error:.2f}" in page
 
 

@@ -53,7 +53,6 @@ from looms.report.text import (
     serious,
 )
 from looms.scores import Scores
-from looms.tables import TablePreprocessor
 from looms.tables._leakage import LeakingColumn, leakage_remarks, leaking_columns
 from looms.tables._preprocessor import remarks_in
 from looms.tables._remarks import GRAVE
@@ -494,8 +493,8 @@ def _data(model: Reported, steps: list[str], notes: Sequence[str]) -> Iterator[C
             "Rows of weight zero",
             f"{n - model.n} of {n} rows take no part in the fit or in the scores here.",
         )
-    tables = [step for _, step in model.steps if isinstance(step, TablePreprocessor)]
-    topics = {with_advice(found): found.topic for table in tables for found in remarks_in(table)}
+    table = model.features.preprocessor
+    topics = {with_advice(each): each.topic for each in (remarks_in(table) if table else ())}
     for remark in notes:
         topic = topics.get(remark, "")
         if topic != "repeated" or not model.fitted.units.grouped:
