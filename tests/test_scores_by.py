@@ -10,6 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 import looms
 from looms import KernelClassifier, KernelRegressor, NonconformityClassifier, Search
 from looms.calibration import recalibration
+from looms.folds import GapKFold
 
 N = 90
 RNG = np.random.default_rng(4)
@@ -116,6 +117,21 @@ def test_subgroups_have_those_of_their_rows(case):
     assert model.evaluate()["roc_auc"] == scores["roc_auc"]
 
 
+@pytest.mark.parametrize(
+    ("which", "options"),
+    [("two classes", {"cv": GapKFold(9)}), ("three classes", {}), ("number", {})],
+)
+def test_a_subgroup_of_one_draw_has_no_errors(which, options):
+    tens, groups = np.arange(N) // 10, None if options else np.arange(N) // 10
+    kind = KernelRegressor if which == "number" else KernelClassifier
+    model = kind("linear", mu=0.1, **options).fit(X, TARGETS[which], groups=groups)
+    scores = model.evaluate()
+    errors = [f"{name}_error" for name in scores]
+    assert scores.by(tens)[errors].isna().all(axis=None)
+    two_draws = scores.by(tens // 2).iloc[:4]
+    assert two_draws[errors].notna().all(axis=None)
+
+
 def test_labels(tmp_path):
     y = TARGETS["two classes"]
     model, scores = scores_of("two classes", "given")
@@ -134,6 +150,8 @@ def test_labels(tmp_path):
         says = f"one column, with a label for each of 90 rows of the fit, but have shape {shape}"
         with pytest.raises(ValueError, match=re.escape(says)):
             scores.by(each)
+    with pytest.raises(ValueError, match=re.escape("no name of a column: table['sex']")):
+        scores.by("sex")
     pairs = [*zip(PARTS, y, strict=True)]
     assert sorted(scores.by(pairs).index) == sorted(set(pairs))
     model.save(tmp_path / "model.skops")

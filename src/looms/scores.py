@@ -210,12 +210,13 @@ class Scores(Mapping[str, float]):
             one fold; other rows are compared by their probabilities, pooled over the models without
             them, by outputs where there are none. On pure noise such an area is 0.46 to 0.53,
             and that of all rows, by pairs, 0.50. Areas and balanced accuracies are NaN for rows of
-            one class, and areas where no rows of different classes meet.
+            one class, and areas where no rows of different classes meet; errors are NaN for rows of
+            one group, or window of time.
 
         Raises
         ------
         ValueError
-            If there is not one label for each row of the fit.
+            If there is not one label for each row of the fit, such as for the name of a column.
         TypeError
             For the scores of a `looms.NonconformityClassifier`.
         ImportError
@@ -241,6 +242,10 @@ class Scores(Mapping[str, float]):
         pandas: Any = require("pandas", "Scores by subgroup")
         if self._made_of is None:
             raise TypeError("Scores of this model cannot be made again for some of the rows.")
+        if isinstance(labels, str):
+            raise ValueError(
+                f"by takes labels of the rows, no name of a column: table[{labels!r}]."
+            )
         n, is_list = len(self.predictions.y), isinstance(labels, list | tuple)
         shape = (len(labels),) if is_list else np.shape(labels)
         if shape != (n,):
@@ -284,7 +289,10 @@ class Scores(Mapping[str, float]):
         for name, pair in scores.items():
             none = one_class and name in ("balanced_accuracy", "roc_auc")
             columns[name], columns[f"{name}_error"] = (np.nan, np.nan) if none else pair
-        return counts | columns | calibration
+        found = counts | columns | calibration
+        if not together.any():  # one draw does not tell how far others are
+            found |= dict.fromkeys((name for name in found if name.endswith("_error")), np.nan)
+        return found
 
     def _table(self) -> tuple[str, list[list[str]]]:
         """Caption, and rows of cells, the headings first."""

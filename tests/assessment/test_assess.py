@@ -21,6 +21,7 @@ from looms import KernelClassifier, Search
 from looms.assessment import AllSplitsRaisedError, AssessmentInterrupted, compare
 from looms.assessment._assess import stored
 from looms.assessment._scoring import kind_of
+from looms.assessment._split_run import distinct
 
 
 @pytest.mark.slow
@@ -451,3 +452,15 @@ def test_comparisons_refused(two_classes):
             compare(two, *two_classes, method=method)
     same = compare(two, *two_classes, n_splits=5).differences()
     assert (same[["difference", "t", "p_value"]] == [0, 0, 1]).all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("given", "n"),
+    [
+        (["rare: 'a' ('x1'), 'b' ('u'). Correct", "rare: 'a' (\"it, x\") and 2 more. Correct"], 1),
+        (["2 rows: 'a' (ROC AUC 0.99) gives", "3 rows: 'a' (ROC AUC 0.98) gives"], 1),
+        (["'a' (ROC AUC 0.99) gives", "'b' (ROC AUC 0.99) gives"], 2),
+    ],
+)
+def test_warnings_that_differ_in_values_are_one(given, n):
+    assert distinct(given) == tuple(given[:n])

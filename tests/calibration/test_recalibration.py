@@ -75,11 +75,26 @@ Y, P = np.array([1, -1, 1, -1]), np.array([0.9, 0.2, 0.4, 0.6])
         ((Y, P, np.ones(3)), r"of one length, .* shapes \(\(4,\), \(4,\), \(3,\)\)"),
         ((Y[:3], P), r"of one length, .* shapes \(\(4,\), \(3,\), \(3,\)\)"),
         ((Y, [np.nan, *P[1:]]), "probability must be finite"),
+        ((["a", "b", "c", "a"], P), "labels must have two classes, but has 3"),
+        ((["a", "b", None, "a"], P), "labels must have no gaps"),
+        (([1, 0, np.nan, 1], P), "labels must have no gaps"),
+        (([0, 0, 0, 0], P), "labels must have two classes, but has 1"),
     ],
 )
 def test_what_does_not_fit_together(function, given, says):
     with pytest.raises(ValueError, match=says):
         function(*given)
+
+
+@pytest.mark.parametrize(
+    "classes", [[0, 1], [False, True], ["no", "yes"], [-1, 7.5], np.array(["-1", "1"], object)]
+)
+def test_the_second_class_is_positive(classes):
+    labels = np.asarray(classes)[(Y > 0).astype(int)]
+    p = np.array([0.9, 0.2, 0.4, 0.5])
+    for function in (recalibration, smooth_reliability, net_benefit):
+        for one, same in zip(*(vars(function(y, p)).values() for y in (labels, Y)), strict=True):
+            np.testing.assert_array_equal(one, same)
 
 
 def test_level_of_the_band():
@@ -103,6 +118,15 @@ def test_nothing_to_estimate():
     with pytest.raises(ValueError, match="between 0 and 1"):
         recalibration([1, -1], [1.2, 0.1])
     assert len(smooth_reliability([-1, 1], [0.5, 0.5]).share) == 0
+
+
+@pytest.mark.parametrize(("n", "follows"), [(499, False), (500, True)])
+def test_the_curve_of_many_rows_follows_a_wave(n, follows):
+    p = np.linspace(0.02, 0.98, n)
+    share = p + 0.15 * np.sin(3 * np.pi * p)
+    curve = smooth_reliability((np.arange(n) * 0.618 % 1) < share, p)
+    away = np.abs(curve.share - np.interp(curve.probability, p, share)).mean()
+    assert (away < 0.03) == follows
 
 
 def test_smooth_curve_and_its_band():

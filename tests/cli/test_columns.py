@@ -1,5 +1,7 @@
 """What is said of surprising columns."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ from scipy import sparse
 from looms._advice import advice_in
 from looms._words import rows_of_files
 from looms.cli._options import in_options
-from looms.cli._request import tell_columns
+from looms.cli._request import Prepared, tell_columns
 from looms.tables import TablePreprocessor, _columns
 from looms.tables._preprocessor import remarks_in
 from looms.tables._remarks import CHANGED, sentence
@@ -22,17 +24,17 @@ def of_files():
 
 
 ROWS = np.arange(30)
-TARGET = Target(np.arange(30), "regression", "as asked")
+TABLE = Prepared(None, Target(np.arange(30), "regression", "as asked"), ROWS)
 
 
 @pytest.fixture
 def said(capsys):
     """Topics of the notes on a frame of these columns, with the texts, as they are printed."""
 
-    def notes(target=TARGET, **columns):
+    def notes(table=TABLE, **columns):
         before = TablePreprocessor().fit(pd.DataFrame(columns))
-        tell_columns(before, target)
-        remarks = remarks_in(before)
+        tell_columns(before, table)
+        remarks = remarks_in(before, table.grouped)
         printed, found = capsys.readouterr().err, [(r.topic, sentence(r)) for r in remarks]
         kinds = ["Warning" if topic in CHANGED else "Note" for topic, _ in found]
         lines = [f"{kind}: {text}\n" for kind, (_, text) in zip(kinds, found, strict=True)]
@@ -44,6 +46,7 @@ def said(capsys):
 
 WORDS = [str(value / 2) for value in ROWS]
 WORDS[6], WORDS[8], WORDS[9] = "twelve", None, "-"
+LISTS = [*(["none", "a; b", "b; c", "a; b; c", "a; c", "b;d"] * 5)]
 DAYS = pd.Timestamp("2021-01-01") + pd.to_timedelta(ROWS, unit="D")
 
 
@@ -68,6 +71,9 @@ DAYS = pd.Timestamp("2021-01-01") + pd.to_timedelta(ROWS, unit="D")
         ("dates", "the day before the month", {"a": DAYS.strftime("%d.%m.%Y"), "b": ROWS % 5}),
         ("dates", "the month before the day", {"a": DAYS.strftime("%m/%d/%Y"), "b": ROWS % 5}),
         ("unclear", "'01/02/2021'", {"a": [f"0{k % 9 + 1}/02/2021" for k in ROWS]}),
+        ("lists", "separated by ';'", {"drugs": LISTS, "b": ROWS % 5}),
+        ("lists", "separated by ','", {"drugs": [cell.replace(";", ",") for cell in LISTS]}),
+        (None, "", {"name": [f"Ann {k}, of {k}" for k in ROWS // 2 % 9], "b": ROWS % 5}),
     ],
 )
 def test_topics_of_columns(said, topic, fragment, columns):
@@ -85,6 +91,7 @@ def test_a_column_that_may_say_which_rows_belong_together(said, name, values):
     column = pd.to_numeric(column) if values == "{}" else column
     shuffled = column.sample(frac=1, random_state=0, ignore_index=True)
     assert f"--groups {name}" in said(**{name: shuffled})["repeated"]
+    assert said(replace(TABLE, grouped=True), **{name: shuffled}) == {}
     alone = pd.Series(
         [column.dtype.type(100 + k) if values == "{}" else f"P{k + 100}" for k in range(50)]
     )
@@ -108,8 +115,21 @@ def test_there_may_be_few_persons(said, values):
 
 
 def test_sparse_features_give_no_note(capsys):
-    tell_columns(TablePreprocessor().fit(sparse.csr_array(np.eye(30))), TARGET)
+    tell_columns(TablePreprocessor().fit(sparse.csr_array(np.eye(30))), TABLE)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("decimal", [",", None])
+def test_columns_of_two_decimal_marks(looms, tmp_path, decimal):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.integers(90, size=60) / 4, "b": rng.integers(90, size=60) / 4})
+    frame["b"] = [f"{value:g}".replace(".", ",") for value in frame["b"]]
+    frame.assign(ill=ROWS.repeat(2) % 2).to_csv("marks.csv", sep=";", index=False)
+    told = looms("check", "marks.csv", "-t", "ill", *(["--decimal", decimal] if decimal else []))
+    text = " ".join(told.stdout.split())
+    assert "has another decimal mark than the --decimal of the table; write all columns" in text
+    assert "belong together" not in text
+    assert told.stdout.count("treated as text") == 1
 
 
 def test_columns_are_spoken_of_before_the_search(fit, pets):

@@ -151,6 +151,12 @@ def test_times_are_dates_or_numbers_however_they_are_written(demand, written):
     assert prepared_in_time(demand).target.y.tolist() == in_order
 
 
+def test_rows_in_order_of_time_are_matched_with_their_targets(fit, demand):
+    result = fit(demand, "-t", "demand", "--time", "day", "-c", "linear", "--cv", 3)
+    assert result.exit_code == 0, result.stderr
+    assert "index" not in result.stderr
+
+
 def test_rows_keep_their_numbers_in_the_file(demand):
     prepared = prepared_in_time(demand, groups="price")
     table = pd.read_csv(demand, dtype=str).astype({"price": float, "demand": float})

@@ -89,7 +89,14 @@ def test_columns_of_a_spectrum_are_drawn_along_their_numbers():
     display = ImportanceDisplay(
         names=names, value=np.arange(30.0), standard_error=np.ones(30), press=1.0, **counts
     )
+    text = repr(display)
+    assert text.startswith("ImportanceDisplay(names=['4")
+    assert text.endswith("press=1.0, n_samples=50, n_repeats=1, n_columns=30)")
+    assert "0x" not in text
+    assert len(text.splitlines()) == 1
     low, high = display.plot().ax_.get_xlim()
+    assert repr(display) == text
+    assert "rise of the squared held-out error" in display.ax_.get_ylabel()
     assert 390 < low < 401 < 429 < high < 440
     low, high = display.plot(max_features=30).ax_.get_xlim()  # bars, each with its name
     assert (low < 0, high < 390) == (True, True)

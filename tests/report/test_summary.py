@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 from stacks import stacked_classifier
 
+import looms
 from looms import (
     KernelClassifier,
     KernelRegressor,
@@ -106,6 +107,31 @@ def test_remarks_on_columns_and_the_name_of_the_target_are_those_of_the_fit(of_d
     assert of(notes=["the dose is of a day"]) == (title, ["The dose is of a day."])
     assert of(notes=()) == (title, [])
     assert of(y=Y.rename("sick"))[0] == "Classification of sick"
+
+
+@pytest.mark.filterwarnings("ignore::looms.ColumnsWarning")
+@pytest.mark.parametrize("grouped", [False, True])
+def test_remarks_on_columns_have_the_levels_of_a_check(grouped):
+    number = np.arange(len(Y)) // 2
+    groups = number if grouped else None
+    table = TABLE.assign(who=[f"P{k}" for k in number], salt=np.where(number % 9, number % 11, 999))
+    found = summary(TabularClassifier(["linear"]).fit(table, Y, groups=groups))["cautions"]
+    told = {one["text"]: one["level"] for one in found if one["title"] == "Columns"}
+    assert [*told.values()] == ["serious"] * (1 if grouped else 2)
+    checked = {one["text"]: one["level"] for one in looms.check(table, Y, groups)["findings"]}
+    assert told.items() <= checked.items()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_top_of_a_page_tells_groups_and_events(grouped):
+    groups = np.arange(len(Y)) // 2 if grouped else None
+    model = TabularClassifier(["linear"]).fit(TABLE.mask(TABLE > 2), Y, groups=groups)
+    page = render(Facts(model))
+    n = int((Y == "yes").sum())
+    of_groups = " of 30 groups" * grouped
+    head = f"60 rows{of_groups}, {n} of <bdi>yes</bdi> ({100 * n / 60:.0f} %), 2 columns made into"
+    assert head in page
+    assert "Gaps, in 1 column, have features of their own, and those of numbers" in page
 
 
 @pytest.mark.slow

@@ -32,9 +32,13 @@ def test_scores_calibration_and_decisions(tmp_path):
         assert expected.loc[row["key"], "value"] == row["value"]
         assert expected.loc[row["key"], "standard_error"] == row["standard_error"]
         assert held_out.with_errors[row["key"]] == (row["held_out"], row["held_out_error"])
+        assert held_out.baselines[row["key"]] == row["held_out_baseline"]
     own = WEIGHT > 0
     event, p = Y[N:] == "<b>ill", model.predict_proba(X[N:])[:, 0]
     assert (found["n_rows"], found["n_events"]) == (own.sum(), event[own].sum())
+    assert (found["n_fit"], found["n_fit_events"]) == (N, (Y[:N] == "<b>ill").sum())
+    shares = [f"{100 * np.mean(labels == '<b>ill'):.0f} %" for labels in (Y[N:][own], Y[:N])]
+    assert all(f" of <b>ill ({share})" in repr(found) for share in shares)
     of = recalibration(np.where(event, 1, -1), p, WEIGHT, GROUPS)
     assert found["recalibration"] == pytest.approx(vars(of))
     fit = LogisticRegression(C=np.inf, tol=1e-9).fit(np.log(p / (1 - p))[own, None], event[own])
@@ -50,6 +54,8 @@ def test_scores_calibration_and_decisions(tmp_path):
     assert page.count("<svg") == 2
     assert "<script>" not in page
     assert "<b>ill" not in page
+    assert all(f"</bdi> ({share})" in page for share in shares)
+    assert "a first cause is another share of <bdi>&lt;b&gt;ill</bdi>: compare" in page
     assert f"slope {of.slope:.2f} ± {of.slope_error:.2f}" in page
 
 

@@ -17,7 +17,7 @@ from looms._typing import Array
 from looms._words import aligned, count, digits, interval_text, score_text
 from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
 from looms.assessment._scoring import ScoreKind
-from looms.assessment._split_run import SplitResult, without_numbers
+from looms.assessment._split_run import SplitResult, without_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -383,7 +383,7 @@ class Assessment:
         warned: dict[str, list[str]] = {}
         for split in self.splits:
             for text in split.warnings:
-                warned.setdefault(without_numbers(text), []).append(f"split {split.index}: {text}")
+                warned.setdefault(without_values(text), []).append(f"split {split.index}: {text}")
         return remarks + [
             f"{len(same)} of {n} splits warned; {same[0]}" for same in warned.values()
         ]

@@ -60,14 +60,20 @@ class SplitResult:
     error: str | None = None
 
 
-def without_numbers(text: str) -> str:
-    """Text with a placeholder for every number, to compare warnings of several splits."""
+#: Names with a value of each, as warnings list them.
+_NAMED_VALUES = re.compile(r"(?:(?:, )?(['\"])[^'\"]*\1 \((['\"])[^'\"]*\2\))+(?: and \d+ more)?")
+
+
+def without_values(text: str) -> str:
+    """Text with a placeholder for every number, and for names with a value of each, to compare
+    warnings of several splits."""
+    text = _NAMED_VALUES.sub("#", text)
     return re.sub(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?", "#", text)
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """Texts in order, without those that differ from an earlier one only in numbers."""
-    return tuple({without_numbers(text): text for text in reversed(list(texts))}.values())[::-1]
+    """Texts in order, without those that differ from an earlier one only in values."""
+    return tuple({without_values(text): text for text in reversed(list(texts))}.values())[::-1]
 
 
 def seeded(estimator: Any, seed: int) -> Any:

@@ -12,13 +12,14 @@ from scipy.special import expit, logit, ndtri
 from looms._checks import check_share, take_rows
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
-from looms.calibration._sigmoid import checked_sample, platt_targets
+from looms.calibration._sigmoid import checked_sample, platt_targets, positive_class
 from looms.folds import label_numbers
 from looms.held_out import ReadOnly
 
 _MAX_ITERATIONS = 100
-#: Shares of the rows below the knots of the spline; beyond the outer ones it is straight.
-_KNOTS = (0.1, 0.5, 0.9)
+#: Shares of the rows below the knots of the spline of few and of many rows; beyond the outer ones
+#: it is straight.
+_KNOTS, _OF_MANY, _MANY = (0.1, 0.5, 0.9), (0.05, 0.275, 0.5, 0.725, 0.95), 500
 _ENDS, _POINTS = (0.02, 0.98), 100  # shares of the rows below its ends, and points on it
 _LEAST = 1e-3  # probability in a smooth curve; smaller ones would pull its straight ends
 
@@ -71,8 +72,9 @@ def recalibration(
 
     Parameters
     ----------
-    labels : (n,) -1 and +1.
-    probability : (n,) of the label +1, of models that have not seen the row: a column of
+    labels : (n,) of two classes; the second in sorted order, such as +1 of -1 and +1, or True, is
+        positive. If all are -1, or +1, there are none of the other.
+    probability : (n,) of the positive class, of models that have not seen the row: a column of
         `loo_probabilities`, or of new rows. Rows of probability 0 or 1 are left out.
     sample_weight : (n,) nonnegative, ones by default; only ratios count.
     groups : (n,) labels, none missing, equal for rows that count as one draw; by default each is
@@ -90,8 +92,8 @@ def recalibration(
     Raises
     ------
     ValueError
-        If labels are not ±1, probabilities are not in [0, 1], weights are negative, not finite or
-        all zero, or something is not one value for each row.
+        If labels are not of two classes, probabilities are not in [0, 1], weights are negative, not
+        finite or all zero, or something is not one value for each row.
 
     Notes
     -----
@@ -149,8 +151,10 @@ def smooth_reliability(
 ) -> SmoothCurve:
     """Reliability curve without bins: logistic regression on a natural spline of logit p.
 
-    Its knots are at the tenths 1, 5 and 9 of the rows [H15 section 2.4.5]. The targets of the
-    likelihood are those of `fit_sigmoid`, so that it is finite where the classes are apart.
+    Its three knots are at the tenths 1, 5 and 9 of the rows; of 500 rows or more there are five, at
+    5, 27.5, 50, 72.5 and 95 % [H15 section 2.4.5]. What bends between two knots is smoothed away.
+    The targets of the likelihood are those of `fit_sigmoid`, so that it is finite where the classes
+    are apart.
 
     Parameters
     ----------
@@ -170,8 +174,9 @@ def smooth_reliability(
 
     Notes
     -----
-    In simulations with 150 rows, the band of 95 % covered 89 to 97 % of the true shares, the fewest
-    at the ends; more knots covered fewer, and were further from them.
+    In simulations with 150 and 800 rows, the band of 95 % covered 93 to 95 % of the true shares
+    where they are flat, saturate or follow a line in the logit; of sines and narrow bumps 74 to
+    86 % with 150 rows, and 86 to 88 % with 800, of which three knots covered 40 to 65 %.
 
     Examples
     --------
@@ -186,7 +191,7 @@ def smooth_reliability(
     z, share = logit(np.clip(p, _LEAST, 1 - _LEAST)), weight / weight.sum()
     order = np.argsort(z, kind="stable")
     below = np.cumsum(share[order]) - share[order] / 2
-    knots = np.unique(np.interp(_KNOTS, below, z[order]))
+    knots = np.unique(np.interp(_KNOTS if len(z) < _MANY else _OF_MANY, below, z[order]))
     if len(knots) < 2:
         return SmoothCurve(*np.empty((4, 0)))
     spline = CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
@@ -214,6 +219,8 @@ def checked_rows(
 ) -> tuple[Array, AnyArray, Array, AnyArray | None]:
     """Probabilities, true for positive labels, weights and numbers of the groups of the rows with
     positive weight."""
+    if not np.isin(np.asarray(labels, dtype=object), (-1, 1)).all():
+        labels = 2 * positive_class(labels, "labels")[1] - 1
     p, positive, weight = checked_sample(probability, labels, sample_weight, "probability")
     if ((p < 0) | (p > 1)).any():
         raise ValueError("probability must be between 0 and 1.")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from looms._advice import setting
+from looms._checks import gaps_in
 from looms._typing import Array
 
 _BLOCK = 1 << 18  # outputs held at a time, in half a dozen temporaries
@@ -232,6 +233,16 @@ def positive_labels(labels: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     if not (positive | (labels == -1)).all():
         raise ValueError("labels must be -1 and +1; encode the classes as these.")
     return positive
+
+
+def positive_class(labels: npt.ArrayLike, name: str) -> tuple[str, npt.NDArray[np.bool_]]:
+    """The second of two sorted classes, and where it is; ValueError for others than two."""
+    if gaps_in(labels).any():
+        raise ValueError(f"{name} must have no gaps: leave such rows out.")
+    classes = np.unique(np.asarray(labels))
+    if len(classes) != 2:
+        raise ValueError(f"{name} must have two classes, but has {len(classes)}.")
+    return str(classes[1]), np.asarray(np.asarray(labels) == classes[1])
 
 
 class _Rows(NamedTuple):

@@ -13,10 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from looms._words import score_text
 from looms.assessment._split_run import SplitResult
 from looms.cli._errors import echo, is_quiet, visible
-from looms.cli._request import tell_columns
+from looms.cli._request import Prepared, tell_columns
 from looms.report.text import CRITERIA
 from looms.tables import TablePreprocessor
-from looms.tables._target import Target
 
 #: Number of rows from which the time of an evaluation grows with its third power.
 CUBIC_FROM = 800
@@ -30,15 +29,15 @@ class Meter:
     """Counter of candidates, splits or refits, for use as a context manager.
 
     It is a callback of scikit-learn for candidates. These are tuned on a table of ``n_rows``, and
-    the time of an evaluation grows with this ``power`` of the rows. Of a ``target`` there are notes
-    on its labels and the columns, once, before the search. It also has the callbacks `split` for an
+    the time of an evaluation grows with this ``power`` of the rows. Of a table there are notes on
+    labels and columns, once, before the search. It also has the callbacks `split` for an
     assessment and `refit` for diagnostics.
     """
 
     def __init__(
-        self, title: str, n_rows: int = 0, power: int = 3, target: Target | None = None
+        self, title: str, n_rows: int = 0, power: int = 3, table: Prepared | None = None
     ) -> None:
-        self._title, self._n_rows, self._power, self._target = title, n_rows, power, target
+        self._title, self._n_rows, self._power, self._table = title, n_rows, power, table
         self._at_start, self._began = 0, time.monotonic()
         self._last = self._said = self._began
         self._seconds: list[float] = []
@@ -113,9 +112,9 @@ class Meter:
 
     def on_columns(self, estimator: object, preprocessor: TablePreprocessor) -> None:
         """Notes on the columns, as this preprocessor was fitted to them."""
-        if self._target is not None:
-            tell_columns(preprocessor, self._target)
-            self._target = None
+        if self._table is not None:
+            tell_columns(preprocessor, self._table)
+            self._table = None
 
     def setup(self, estimator: object, context: Any) -> None:
         """Nothing to prepare, and nothing to tidy up."""

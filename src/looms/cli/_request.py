@@ -76,7 +76,8 @@ def value_of(option: str, value: Any) -> Any:
 class Prepared:
     """Rows to fit, as they were read.
 
-    Rows of one label in ``groups`` are held out together; ``weight`` are their weights. ``rows``
+    Rows of one label in ``groups`` are held out together, which are those of a column that was
+    named if they are ``grouped``, or of one time, or equal; ``weight`` are their weights. ``rows``
     are the numbers of the rows in the file, from 1; ``marks`` are those of numbers in text. For a
     table larger than memory, ``X`` is a
     sample of the rows, ``ranges`` are those of all, and ``blocks`` are all rows, prepared.
@@ -90,6 +91,7 @@ class Prepared:
     marks: Marks = POINT
     ranges: dict[str, list[float]] | None = None
     blocks: RowBlocks | None = None
+    grouped: bool = False
 
     @cached_property
     def preprocessor(self) -> TablePreprocessor:
@@ -357,7 +359,7 @@ class FitRequest(Source, ModelRequest):
             X, rows = X.iloc[order], rows[order]
             target = replace(target, y=target.y[order])
             groups, weight = take_rows(groups, order), take_rows(weight, order)
-        prepared = Prepared(X, target, rows + 1, groups, weight, marks)
+        prepared = Prepared(X, target, rows + 1, groups, weight, marks, grouped=bool(self.groups))
         if self.duplicates == "group":
             equal = duplicate_groups(matrix_of(prepared.preprocessor, X))
             prepared.groups = joined_groups(group_numbers(groups, len(rows)), equal)
@@ -428,11 +430,11 @@ class FitRequest(Source, ModelRequest):
         return X, target, marks
 
 
-def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
+def tell_columns(preprocessor: TablePreprocessor, prepared: Prepared) -> None:
     """Notes on columns and labels that may be other than they look; warnings of what is lost."""
-    for remark in remarks_in(preprocessor):
+    for remark in remarks_in(preprocessor, prepared.grouped):
         (warning if remark.topic in CHANGED else note)(sentence(remark))
-    for text_of_labels in target.notes:
+    for text_of_labels in prepared.target.notes:
         note(text_of_labels)
 
 

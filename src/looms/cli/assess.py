@@ -116,7 +116,7 @@ def assess(
         raise InputError(f"--time tests rows after the training rows, which --method {how} mixes")
     check_can_write_csv(output, force, request.file, holds="split,n_train,n_test,")
     prepared = request.prepare()
-    tell_columns(prepared.preprocessor, prepared.target)
+    tell_columns(prepared.preprocessor, prepared)
     model, y = request.model_for(prepared, again=True), prepared.target.y
     options = outer_splits.options(request, prepared)
     try:
@@ -164,7 +164,7 @@ def compare(
     """
     check_can_write_csv(output, force, request.file, holds="first,second,score,")
     prepared = request.prepare()
-    tell_columns(prepared.preprocessor, prepared.target)
+    tell_columns(prepared.preprocessor, prepared)
     models = {
         name: candidate.model_for(prepared, again=True)
         for name, candidate in request.requests().items()

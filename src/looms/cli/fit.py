@@ -243,8 +243,7 @@ def train(
     rows: Any = X if blocks is None else blocks
     if blocks is not None:
         model.set_params(preprocess=None)
-    target = None if again else prepared.target
-    meter = Meter("", rows.shape[0], 3 if blocks is None else 1, target)
+    meter = Meter("", rows.shape[0], 3 if blocks is None else 1, None if again else prepared)
     with warnings.catch_warnings(), refused(f"{request.file}: ", (ValueError, MemoryError)), meter:
         for category in IN_CAUTIONS:
             warnings.simplefilter("ignore", category)
@@ -252,7 +251,8 @@ def train(
             model.set_callbacks(meter)
         if blocks is not None:
             meter.on_columns(model, prepared.preprocessor)
-        y = require("pandas", "looms fit").Series(prepared.target.y, name=request.target)
+        series, index = require("pandas", "looms fit").Series, getattr(rows, "index", None)
+        y = series(prepared.target.y, index, name=request.target)
         model.fit(rows, y, prepared.weight, prepared.groups)
         if evaluate:
             try:

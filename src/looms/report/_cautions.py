@@ -54,6 +54,9 @@ from looms.report.text import (
 )
 from looms.scores import Scores
 from looms.tables._leakage import LeakingColumn, leakage_remarks, leaking_columns
+from looms.tables._preprocessor import remarks_in
+from looms.tables._remarks import GRAVE
+from looms.tables._remarks import sentence as with_advice
 
 if TYPE_CHECKING:
     from looms.report.facts import Facts
@@ -501,5 +504,10 @@ def _data(model: Reported, steps: list[str], notes: Sequence[str]) -> Iterator[C
             "Rows of weight zero",
             f"{n - model.n} of {n} rows take no part in the fit or in the scores here.",
         )
+    table = model.features.preprocessor
+    topics = {with_advice(each): each.topic for each in (remarks_in(table) if table else ())}
     for remark in notes:
-        yield note("Columns", f"{sentence(remark.rstrip('.'))}.")
+        topic = topics.get(remark, "")
+        if topic != "repeated" or not model.fitted.units.grouped:
+            level = serious if topic in GRAVE else note
+            yield level("Columns", f"{sentence(remark.rstrip('.'))}.")

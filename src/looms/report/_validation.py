@@ -26,7 +26,7 @@ from looms.report.displays.classes import DecisionCurveDisplay, ReliabilityDispl
 from looms.report.model import Reported, model_of
 from looms.report.overview import TextTable, table_of_scores, text_of
 from looms.report.page import write_validation
-from looms.report.text import PlainValues, calibration_text, clean, plain
+from looms.report.text import PlainValues, calibration_text, clean, percent, plain
 from looms.tables import TablePreprocessor
 from looms.tables._unseen import Note, UnseenValues
 
@@ -36,6 +36,12 @@ NO_GROUPS = (
     "no {}groups as in the fit, so each row counts as one draw: standard errors are too small if "
     "some belong together"
 )
+
+
+def events_text(n: int, n_events: int | None, event: str | None) -> str:
+    """Number of rows, and of two classes that of events with their share."""
+    share = "" if n_events is None else f", {n_events} of {event} ({percent(n_events / n, 0)})"
+    return count(n, "row") + share
 
 
 class Validation(PlainValues):
@@ -76,11 +82,12 @@ class Validation(PlainValues):
         weighted = made.weight > 0
         values, outputs, weight = (each[weighted] for each in made[:3])
         groups = take_rows(made.groups, weighted)
-        n_events = recalibration = None
+        n_events = n_fit_events = recalibration = None
         if len(model.classes) == 2:
             k = 0 if model.outcome.positive_first else 1
             event, known = (np.isin(values, model.outcome.classes[of]) for of in ([k], [0, 1]))
             n_events = int(event.sum())
+            n_fit_events = int((model.fitted.rows.own(model.codes) == k).sum())
             if "log_loss" in made.scores and known.all() and 0 < n_events < len(event):
                 outputs = model.fitted.predicted(outputs)
                 p = model.outcome.probabilities(outputs, model.fitted.rule)[:, k]
@@ -90,11 +97,14 @@ class Validation(PlainValues):
                 self.displays = {"reliability": reliability, "decisions": decisions}
                 recalibration = asdict(reliability.recalibrations[model.classes[k]])
         held_out, none = model.scores.with_errors, (np.nan, np.nan)
-        of_set = "value", "standard_error", "low", "high", "baseline", "held_out", "held_out_error"
         ends, baselines = intervals_of(made.scores), made.baselines
+        of_fit = model.scores.baselines
         rows = [
-            (key, SCORES[key].name, *pair, *ends[key], baselines.get(key), *held_out.get(key, none))
-            for key, pair in made.scores.items()
+            {"key": key, "name": SCORES[key].name, "value": value, "standard_error": error}
+            | dict(zip(("low", "high"), ends[key], strict=True))
+            | dict(zip(("held_out", "held_out_error"), held_out.get(key, none), strict=True))
+            | {"baseline": baselines.get(key), "held_out_baseline": of_fit.get(key)}
+            for key, (value, error) in made.scores.items()
         ]
         facts = {
             "title": clean(title or f"Validation of {model.target or 'a model'}"),
@@ -104,8 +114,9 @@ class Validation(PlainValues):
             "n_events": n_events,
             "event": None if n_events is None else model.classes[k],
             "n_fit": model.n,
+            "n_fit_events": n_fit_events,
             "held_out": model.scores.kind,
-            "scores": [dict(zip(("key", "name", *of_set), row, strict=True)) for row in rows],
+            "scores": rows,
             "recalibration": recalibration,
             "remarks": list(remarks),
         }
@@ -113,14 +124,15 @@ class Validation(PlainValues):
         found = self["recalibration"]
         self.calibration = [calibration_text(found)] if found else []
         sets = {"these rows": made.scores, "held out in the fit": held_out}
-        self._table = table_of_scores(sets, baselines, len(model.classes))
+        more = {"baseline of the fit": of_fit}
+        self._table = table_of_scores(sets, baselines, len(model.classes), **more)
 
     def __repr__(self) -> str:
-        events = "" if self["n_events"] is None else f", {self['n_events']} of {self['event']}"
         lines: list[str | TextTable] = [
-            f"{self['title']}: {count(self['n_rows'], 'row')}{events}",
+            f"{self['title']}: {events_text(self['n_rows'], self['n_events'], self['event'])}",
             self._table,
-            f"Held out in the fit: {self['held_out']}",
+            f"Held out in the fit: {self['held_out']} of "
+            f"{events_text(self['n_fit'], self['n_fit_events'], self['event'])}",
         ]
         return text_of([*lines, *self.calibration, *self["remarks"]])
 
@@ -167,9 +179,10 @@ def validation(
     Returns
     -------
     validation : Validation
-        A mapping: ``n_rows``, and of two classes ``n_events``, of positive weight; ``scores`` with
-        ``standard_error``, the 95 % interval from ``low`` to ``high``, and ``held_out`` of the fit,
-        of the kind that the mapping has under this name; ``recalibration`` with ``slope``,
+        A mapping: ``n_rows``, and of two classes ``n_events``, of positive weight, beside ``n_fit``
+        and ``n_fit_events``; ``scores`` with ``standard_error``, the 95 % interval from ``low`` to
+        ``high``, and the ``baseline`` of these rows, and ``held_out`` and ``held_out_baseline`` of
+        the fit, of the kind that the mapping has under this name; ``recalibration`` with ``slope``,
         ``intercept`` and ``constant``, as of `looms.calibration.recalibration`; ``remarks`` on
         rows that equal some of the fit, on weights or groups that only the fit had and, for models
         that prepare a table, on values that no row of the fit has. ``report(path)`` writes a page.
@@ -187,7 +200,7 @@ def validation(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = KernelClassifier("normalized_linear", mu=1e-3).fit(X[::2], y[::2])
     >>> validation(model, X[1::2], y[1::2], title="Another hospital")
-    Another hospital: 284 rows, 174 of 1
+    Another hospital: 284 rows, 174 of 1 (61 %)
     <BLANKLINE>
                           accuracy   balanced accuracy   ROC AUC   log loss
     these rows              0.9014              0.8844    0.9633     0.2331
@@ -195,8 +208,9 @@ def validation(
     held out in the fit     0.9228              0.9095    0.9661     0.2070
     ± s.e.                  0.0161              0.0191    0.0157     0.0315
     baseline                0.6127              0.5000    0.5000     0.6675
+    baseline of the fit     0.6421              0.5000    0.5000     0.6522
     <BLANKLINE>
-    Held out in the fit: leave-one-out
+    Held out in the fit: leave-one-out of 285 rows, 183 of 1 (64 %)
     Calibration slope 1.18 ± 0.13, intercept -0.25 ± 0.20
     """
     warn_of_order(X=X, y=y, sample_weight=sample_weight, groups=groups)

@@ -50,6 +50,7 @@ from looms.tables._frames import columns_of, names_in, places_of, rows
 from looms.tables._kinds import cells_of, converted, read_column
 from looms.tables._leakage import leaking_columns, reason_to_skip
 from looms.tables._preprocessor import fitted_matrix, identifiers_in, places_of_gaps, remarks_in
+from looms.tables._remarks import GRAVE
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
 from looms.tables._ties import may_name_groups, tied
@@ -71,6 +72,7 @@ _TITLES = {
     "constant": "Constant columns",
     "identifiers": "Identifiers",
     "identifiers of rows": "Identifiers",
+    "lists": "Lists in cells",
     "repeated": "Rows that may belong together",
     "stand-ins": "Numbers that may stand for gaps",
 }
@@ -235,7 +237,7 @@ def check(
             found += _tie_findings(X, prepare, matrix, codes, classes)
         sources, places = prepare.columns_, places_of_gaps(prepare)
         leaking = leaking_columns(sources.tolist(), places, matrix, codes, classes)
-        found += leak_cautions(leaking, "column")
+        found[:0] = leak_cautions(leaking, "column")
         why = reason_to_skip(sources.tolist(), matrix, codes, classes)
         missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
         leaks = [column.name for column in leaking if column.gives]
@@ -338,11 +340,9 @@ def _column_findings(
 
     Rows that belong together make scores too good; identifiers of rows are left out by the model.
     """
-    n_rows, grave = len(groups), {"words", "unclear", "marks", "stand-ins"}
-    if not is_grouped(groups):
-        grave.add("repeated")
-    for remark in remarks_in(prepare):
-        level = serious if remark.topic in grave else note
+    n_rows = len(groups)
+    for remark in remarks_in(prepare, is_grouped(groups)):
+        level = serious if remark.topic in GRAVE else note
         if remark.topic == "identifiers":  # prices may differ in all rows, too
             remark = identifiers_in(prepare, remark, n_rows)
         if remark.columns:

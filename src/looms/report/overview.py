@@ -190,9 +190,12 @@ def _chosen(model: Reported) -> Iterator[str]:
 
 
 def table_of_scores(
-    scores: Mapping[str, ValuesAndErrors], baselines: Mapping[str, float], n_classes: int = 2
+    scores: Mapping[str, ValuesAndErrors],
+    baselines: Mapping[str, float],
+    n_classes: int = 2,
+    **others: Mapping[str, float],
 ) -> TextTable:
-    """Sets of scores, below each its standard errors, and baselines; a dash for none."""
+    """Sets of scores, below each its standard errors, baselines and others; a dash for none."""
     headings = {key: shown.name for key, shown in SCORES.items()}
     headings |= {"roc_auc": _MEAN_AREA} if n_classes > 2 else {}
     rows = []
@@ -200,8 +203,9 @@ def table_of_scores(
         for part, title in enumerate([name, "± s.e."]):
             texts = {k: score_text(v[part], scale_of(k, v[0])) for k, v in of_set.items()}
             rows.append({"": title} | texts)
-    texts = {key: score_text(value, scale_of(key, value)) for key, value in baselines.items()}
-    rows.append({"": "baseline"} | texts)
+    for name, values in {"baseline": baselines, **others}.items():
+        texts = {key: score_text(value, scale_of(key, value)) for key, value in values.items()}
+        rows.append({"": name} | texts)
     named = [{headings.get(key, key): text for key, text in row.items()} for row in rows]
     return table_of(None, named, [""], "–")
 

@@ -59,8 +59,9 @@ class Read(NamedTuple):
     values : floats, with NaN for gaps, of numbers and dates; else texts.
     codes : number of each different text, -1 for a gap; None for floats.
     varies : False if all cells are the same.
-    sign : why a column is no number although it looks like one ("code", "rounded", "mark"), or may
-        be other numbers ("doubt"), with the row and the text of a cell that shows it.
+    sign : why a column is no number although it looks like one ("code", "rounded", "mark", "other
+        mark"), or may be other numbers ("doubt"), with the row and the text of a cell that shows
+        it.
     gaps : spellings of gaps.
     thousands : True if thousands are separated in some number.
     """
@@ -177,7 +178,8 @@ def _sign(cells: Cells, marks: Marks) -> tuple[str, int, str] | None:
     floats = cells.numbers(marks, strict=True)
     if np.isnan(floats[~cells.missing]).any():
         marked = cells.first_with(",") or cells.first_with(".")
-        return ("mark", *marked) if marked else None
+        topic = "mark" if cells.holds_only_numbers(marks.decimal) else "other mark"
+        return (topic, *marked) if marked else None
     most = np.nanmax(np.abs(floats))
     found = cells.first(is_rounded) if EXACT <= most <= LARGEST else None
     return ("rounded", *found) if found else None

@@ -66,7 +66,8 @@ def leaking_columns(
     For classes: a feature that orders them one after the other, so that the area under the ROC
     curve of any two neighbors is above 0.995; a category, or number of few values, nearly all
     of whose values belong to one class each; or, of two classes, a value, such as zero, that
-    nearly all rows of one have and next to none of the other, and that is rare outside of it. For
+    nearly all rows of one have and next to none of the other, and that is rare outside of it, so
+    that most rows with the value are of one class, and most others of the other. For
     numbers: a feature whose rank correlation with the target is beyond 0.999. An area above 0.95,
     or a correlation above 0.98, is nearly as much. Where there are gaps, samples without gaps are
     also examined alone. Some tables are not searched: see `reason_to_skip`.
@@ -170,11 +171,8 @@ def _class_evidence(columns: list[Array], labels: AnyArray) -> Evidence | None:
     if right > _AREA:
         return Evidence("each of its values is of one class", True, right)
     if len(n_in_class) == 2:
-        candidates = [_counts_of_decisive_value(column, labels) for column in columns]
-        counts = max(candidates, key=lambda counts: np.ptp(counts / n_in_class))
-        shares = counts / n_in_class
-        pure = min(*shares, *(1 - shares)) < 1 - _AREA
-        if np.ptp(shares) > _NEARLY_PTP and pure and counts.max() > _NEARLY_PTP * counts.sum():
+        shares = max((_shares_of_decisive_value(column, labels) for column in columns), key=np.ptp)
+        if np.ptp(shares) > _NEARLY_PTP:
             first, second = (f"{100 * share:.1f} %" for share in sorted(shares, reverse=True))
             text = f"{first} of one class have one of its values, and {second} of the other"
             return Evidence(text, True, float(1 + np.ptp(shares)) / 2)
@@ -185,12 +183,20 @@ def _class_evidence(columns: list[Array], labels: AnyArray) -> Evidence | None:
     return None
 
 
-def _counts_of_decisive_value(column: Array, labels: AnyArray) -> Array:
-    """Number of rows, of each of two classes, with the value in whose share they differ most."""
-    values = np.unique(column, return_inverse=True)[1]
+def _shares_of_decisive_value(column: Array, labels: AnyArray) -> Array:
+    """Shares of each of two classes with the value in which they differ most, zeros for none.
+
+    Next to no row of one class has it, or lacks it; most rows that have it are of one class, and
+    more than half of the others of the other class.
+    """
+    values, n_in_class = np.unique(column, return_inverse=True)[1], np.bincount(labels)
     counts = np.zeros((values.max() + 1, 2))
     np.add.at(counts, (values, labels), 1)
-    return np.asarray(counts[np.ptp(counts / np.bincount(labels), axis=1).argmax()])
+    shares, others = counts / n_in_class, n_in_class - counts
+    pure = np.minimum(shares, 1 - shares).min(axis=1) < 1 - _AREA
+    of_one = counts.max(axis=1) > _NEARLY_PTP * counts.sum(axis=1)
+    tells = pure & of_one & (counts.argmax(axis=1) != others.argmax(axis=1))
+    return np.asarray(shares[(np.ptp(shares, axis=1) * tells).argmax()] * tells.any())
 
 
 def _chance_of_order(labels: AnyArray) -> float:

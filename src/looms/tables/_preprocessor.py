@@ -526,10 +526,12 @@ def cells_of_features(preprocessor: TablePreprocessor, name: str, features: Arra
     return times_of(numbers) if preprocessor.kinds_[name] in DATES else numbers
 
 
-def remarks_in(preprocessor: TablePreprocessor) -> list[Remark]:
-    """Remarks on the columns that a preprocessor was fitted to, without advice."""
+def remarks_in(preprocessor: TablePreprocessor, grouped: bool = False) -> list[Remark]:
+    """Remarks on the columns that a preprocessor was fitted to, without advice; where rows are
+    ``grouped`` none on columns that may name groups."""
     check_is_fitted(preprocessor)
-    return [Remark(*fields) for fields in preprocessor._found]
+    found = [Remark(*fields) for fields in preprocessor._found]
+    return [remark for remark in found if not (grouped and remark.topic == "repeated")]
 
 
 def serious_remarks(preprocessor: TablePreprocessor, n_rows: int) -> Iterator[str]:

@@ -51,6 +51,8 @@ DATES = {
 CHANGED = {"words", "unclear", "identifiers of rows", "marks"}
 #: Topics of remarks that ask for a change of the table.
 SERIOUS = CHANGED | {"identifiers", "stand-ins"}
+#: Topics of remarks on what misleads models or their scores, in checks and reports.
+GRAVE = CHANGED - {"identifiers of rows"} | {"stand-ins", "repeated"}
 #: A number may stand for a gap if so many rows, and this share of all, have it, and it is farther
 #: from the nearest of this many other values than these are from one another.
 _ROWS_OF_STAND_IN, _SHARE_OF_STAND_IN, _OTHER_VALUES = 3, 0.01, 10
@@ -62,7 +64,7 @@ class Remark(NamedTuple):
     Attributes
     ----------
     topic : "words", "codes", "comma", "marks", "gaps", "constant", "identifiers of rows",
-        "unclear", "dates", "identifiers", "repeated", "stand-ins" or "time".
+        "unclear", "dates", "identifiers", "lists", "repeated", "stand-ins" or "time".
     columns : names of the columns.
     text : the sentence, without the advice for its topic.
     """
@@ -97,7 +99,8 @@ def column_remarks(
 
     The ``identifiers``, of which nearly every row has its own text, are dropped.
     """
-    yield from _sign_remarks(columns, read)
+    signs = [*_sign_remarks(columns, read)]
+    yield from signs
     yield from _mark_remarks(columns, read, decided)
     gaps = {spelled: None for column in read.values() for spelled in column.gaps}
     if gaps:
@@ -136,9 +139,13 @@ def column_remarks(
             )
     certain = {name: column for name, column in kept.items() if len(column.kinds) == 1}
     yield from date_remarks({name: column.kind for name, column in certain.items()})
-    explained = {*short, *(name for remark in broken for name in remark.columns)}
+    told = [*broken, *(remark for remark in signs if remark.topic == "words")]
+    explained = {*short, *(name for remark in told for name in remark.columns)}
     rest = {name: column for name, column in certain.items() if name not in explained}
-    yield from _repeat_remarks(rest)
+    lists = [*_list_remarks(rest | {name: read[name] for name in identifiers})]
+    yield from lists
+    lists_in = {name for remark in lists for name in remark.columns}
+    yield from _repeat_remarks({name: rest[name] for name in rest if name not in lists_in})
     yield from _stand_in_remarks(rest)
 
 
@@ -169,6 +176,23 @@ def _stand_in_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
         )
 
 
+def _list_remarks(read: Mapping[str, Read]) -> Iterator[Remark]:
+    """Columns of text whose cells hold lists."""
+    texts = {name: column.values for name, column in read.items() if column.kinds == ("category",)}
+    for mark in ";,":
+        names = [name for name, values in texts.items() if _are_lists(values, mark)]
+        if names:
+            text = f"cells hold lists separated by {mark!r}; a column for each part is better"
+            yield Remark("lists", names, f"{listed(names)}: {text}")
+
+
+def _are_lists(values: AnyArray, mark: str) -> bool:
+    """True if half of the texts or more have a separator, and the parts are fewer than texts."""
+    cells = [text for text in values if isinstance(text, str)]
+    parts = {part.strip() for text in set(cells) for part in text.split(mark)}
+    return len(parts) < len(set(cells)) and 2 * sum(mark in text for text in cells) >= len(cells)
+
+
 def _sign_remarks(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns that look like numbers and are none: codes, identifiers, unclear marks."""
     whys = {
@@ -176,6 +200,8 @@ def _sign_remarks(columns: Mapping[str, Column], read: Mapping[str, Read]) -> It
         "rounded": "has more digits than a float holds",
         "mark": "may have a decimal mark or a separator of thousands; choose by "
         f"{setting('decimal', ...)}, a comma or a point",
+        "other mark": f"has another decimal mark than the {setting('decimal', ...)} of the table; "
+        "write all columns with one of the two",
     }
     for topic, why in whys.items():
         signs = {

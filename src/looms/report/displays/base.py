@@ -12,12 +12,13 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import Array
+from looms._words import one_line
 from looms.report.text import short
 
 #: Labels of a legend for which there is room among the curves.
 _MOST_LABELS = 2
-#: Characters in a line of the label of an axis.
-_LINE = {"x": 56, "y": 40}
+#: Characters in a line of the label of an axis, and of an attribute that is shown.
+_LINE, _PART = {"x": 56, "y": 40}, 50
 
 
 class Display(ABC):
@@ -32,6 +33,11 @@ class Display(ABC):
     figure_: Any
     #: Place of the legend, if something drawn has a label.
     legend_place: ClassVar[str] = "best"
+
+    def __repr__(self) -> str:
+        parts = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        texts = (f"{name}={one_line(value, _PART)}" for name, value in parts.items())
+        return f"{type(self).__name__}({', '.join(texts)})"
 
     def plot(self, ax: Any = None, **options: Any) -> Self:
         """Draw the display.

@@ -17,6 +17,7 @@ from looms.calibration._calibrators import class_probabilities
 from looms.calibration._net_benefit import NetBenefit, net_benefit
 from looms.calibration._recalibration import Recalibration, SmoothCurve, smooth_reliability
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
+from looms.calibration._sigmoid import positive_class
 from looms.report.displays.base import ModelDisplay, diagonal, ink, unit_square
 from looms.report.model import Reported, model_of
 from looms.report.text import short
@@ -99,7 +100,7 @@ class ClassCurves(ModelDisplay):
             Threshold to mark on the curve.
         ax : for `plot`
         """
-        label, positive = _positive(y_true)
+        label, positive = positive_class(y_true, "y_true")
         weight = np.ones(len(positive)) if sample_weight is None else np.asarray(sample_weight)
         predictions = {label: (positive, np.asarray(y_score, float), weight)}
         return cls(predictions=predictions, threshold=threshold).plot(ax)
@@ -206,14 +207,6 @@ class PrecisionRecallDisplay(ClassCurves):
         ax.set(xlabel="recall", ylabel="precision")
 
 
-def _positive(y_true: Any) -> tuple[str, AnyArray]:
-    """The second of two sorted classes, and where it is; ValueError for others than two."""
-    classes, labels = np.unique(np.asarray(y_true), return_inverse=True)
-    if len(classes) != 2:
-        raise ValueError(f"y_true must have two classes, but has {len(classes)}.")
-    return str(classes[1]), labels == 1
-
-
 def _share(members: AnyArray, weight: Array) -> float:
     """Weighted share of some samples."""
     return float(np.average(members, weights=weight))
@@ -263,7 +256,7 @@ class ProbabilityDisplay(ModelDisplay):
         **options
             Such as ``n_bins`` or ``thresholds``, as for `compute`.
         """
-        label, positive = _positive(y_true)
+        label, positive = positive_class(y_true, "y_true")
         columns = {label: (positive, np.asarray(y_prob, dtype=float))}
         return cls.of_columns(columns, sample_weight, groups, **options).plot(ax)
 
@@ -278,7 +271,9 @@ class ReliabilityDisplay(ProbabilityDisplay):
     """Shares of positive samples against their probabilities.
 
     For two classes it shows the reliability of the positive one's probability, with 95 % intervals
-    of the shares, and a smooth curve with a pointwise 95 % band; for more, a curve for each class.
+    of the shares, and a smooth curve with a pointwise 95 % band, a logistic regression on a spline
+    of three knots, or five from 500 samples, which misses narrower bumps; for more, a curve for
+    each class.
 
     Parameters
     ----------

@@ -22,16 +22,17 @@ _VALUES = 1.5e8
 _MOST_REPEATS = 5
 #: Kernel values that take the time of an output of boosted trees, and flops that one takes.
 _OF_OTHERS, _FLOPS = 1000, 25
-#: Columns drawn as bars.
-MOST_BARS = 20
+#: Columns drawn as bars, and the label of their axis.
+MOST_BARS, _RISE = 20, "rise of the squared held-out error when permuted"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ImportanceDisplay(ModelDisplay):
     """Rise of the held-out error when a column is permuted, the largest on top.
 
-    ``plot(max_features=20)`` draws at most so many, from the top, with standard errors. More
-    columns whose names are numbers, such as wavelengths, are drawn along these numbers.
+    ``plot(max_features=20)`` draws at most so many, from the top, with lines of one standard error
+    to each side. More columns whose names are numbers, such as wavelengths, are drawn along these
+    numbers.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class ImportanceDisplay(ModelDisplay):
     >>> model = KernelClassifier().fit(data.data, data.target)
     >>> display = ImportanceDisplay.from_estimator(model)
     >>> display.names[0], display.ax_.get_xlabel()
-    ('petal length (cm)', 'rise of PRESS when permuted')
+    ('petal length (cm)', 'rise of the squared held-out error when permuted')
     """
 
     names: list[str]
@@ -194,14 +195,14 @@ class ImportanceDisplay(ModelDisplay):
             ax.errorbar(places, self.value, self.standard_error, **style)
             ax.vlines(places, 0, self.value, color="C0", linewidth=1.5)
             ax.axhline(0, color=ink(), linewidth=0.6)
-            label_axes(ax, "column", "rise of PRESS when permuted")
+            label_axes(ax, "column", _RISE)
             return
         shown = slice(max_features)
         value, error = self.value[shown], self.standard_error[shown]
         ax.barh(range(len(value)), value, height=0.62, color="C0")
         ax.errorbar(value, range(len(value)), xerr=error, fmt="none", ecolor=ink(), elinewidth=0.8)
         label_ticks(ax, self.names[shown])
-        ax.set_xlabel("rise of PRESS when permuted")
+        ax.set_xlabel(_RISE)
 
 
 #: The same under its own name, for the values without a drawing.
