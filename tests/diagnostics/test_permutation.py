@@ -82,6 +82,12 @@ def test_all_kernels_of_a_table_compete():
     assert test.n_points == sum(one.n_points for one in alone)
 
 
+def test_transformed_targets_are_permuted_on_their_scale():
+    model = TabularRegressor(["linear"], target="log", preprocess=None).fit(X, np.exp(NUMBERS))
+    of_logs = KernelRegressor("linear").fit(X, NUMBERS)
+    assert_allclose(*(permutation_test(one, B).statistic for one in (model, of_logs)))
+
+
 def test_level_and_power():
     p = {signal: [] for signal in (0.0, 3.0)}
     for k in range(60):

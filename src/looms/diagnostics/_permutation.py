@@ -131,7 +131,7 @@ def permutation_test(
 
     Of more than 1000 rows a random sample of 1000 is tested; its p-value is exact, too. It has
     whole groups, but of those of more than 30 rows only some if others fill it. Rows of weight zero
-    take no part. Targets are those that were passed, without a transform.
+    take no part. Targets are on the scale of a transform that was fitted, whose choice is not repeated.
 
     An eigendecomposition of the kernel matrix for each width of each kernel, and 2 n² t flops for
     each point and permutation.
@@ -169,7 +169,7 @@ def permutation_test(
     kernels = {repr(each): each for each in map(_unweighted, fitted.recipe._kernels())}
     pairwise = any(kernel.pairwise for kernel in kernels.values())
     X = rows_in_memory(training_rows(fitted.X, own, pairwise))
-    y = targets_as_columns((rows.targets if rows.numbers is None else rows.numbers)[own])
+    y = targets_as_columns(rows.targets[own])
     permutations, permuted = _permutations(y, rows.groups[own], n_permutations, rng)
     orders = np.array([np.arange(len(y)), *permutations])
     units = Units.of_numbers(rows.groups[own], rows.groups[own])
