@@ -131,7 +131,8 @@ def permutation_test(
 
     Of more than 1000 rows a random sample of 1000 is tested; its p-value is exact, too. It has
     whole groups, but of those of more than 30 rows only some if others fill it. Rows of weight zero
-    take no part. Targets are on the scale of a transform that was fitted, whose choice is not repeated.
+    take no part. Targets are on the scale of a transform that was fitted; its choice is not
+    repeated.
 
     An eigendecomposition of the kernel matrix for each width of each kernel, and 2 n² t flops for
     each point and permutation.
