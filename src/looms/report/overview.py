@@ -272,7 +272,7 @@ def _leading(importance: ImportanceDisplay | None, scale: str | None) -> Iterato
     rises, errors = 100 * importance.value, 100 * importance.standard_error
     effects = zip(importance.names, rises, errors, strict=True)
     leading = [
-        f"{clean(name)} {rise / importance.press:.0f} ± {error / importance.press:.0f} %"
+        f"{clean(name)} {rise / importance.press:+.0f} ± {error / importance.press:.0f} %"
         for name, rise, error in effects
         if rise > 2 * error
     ]

@@ -71,7 +71,7 @@ class ImportanceDisplay(ModelDisplay):
         *,
         n_repeats: int | None = None,
         n_samples: int | None = None,
-        max_columns: int = 60,
+        max_columns: int = 250,
         random_state: int = 0,
     ) -> Self:
         r"""Rise of the held-out error when a column tells nothing of its row.
@@ -97,7 +97,7 @@ class ImportanceDisplay(ModelDisplay):
         n_samples : int, default=None
             Number of samples permuted, drawn by class; by default all, or as many as take 1.5·10⁸
             kernel values.
-        max_columns : int, default=60
+        max_columns : int, default=250
             Number of columns examined: those whose features have the largest variance, or the
             largest relevance for an ARD kernel.
         random_state : int, default=0
