@@ -191,6 +191,11 @@ def rows_in_memory(X: Matrix | RowBlocks) -> Matrix:
     return X.rows(np.arange(X.shape[0]))
 
 
+def joined_rows(parts: Sequence[Matrix]) -> Matrix:
+    """Rows of matrices, one below the other; sparse if one of them is."""
+    return sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.vstack(parts)
+
+
 def threaded_map(
     function: Callable[[Any], T], arguments: Iterable[Any], n_threads: int | None = None
 ) -> Iterator[T]:

@@ -250,17 +250,17 @@ def windows_among(cv: Any, rows: AnyArray, y: AnyArray, groups: AnyArray, classe
     rows : numbers of those that take part.
     y, groups, classes : as of `fold_numbers`, of all rows.
     """
-    found, time = None, getattr(cv, "time", None)
+    windows, time = None, getattr(cv, "time", None)
     own = {} if time is None else {"time": label_array(time)[rows]}
     for n_splits in range(cv.n_splits, 1, -1):
         fewer = copy(cv)
         vars(fewer).update(own, n_splits=n_splits)
         with suppress(ValueError):
             folds = fold_numbers(fewer, y[rows], groups[rows], classes=classes)
-            found = fewer
+            windows = fewer
             if n_left(folds)[:-1].min() >= LEAST_BEFORE:
                 break
-    return found
+    return windows
 
 
 def n_left(folds: AnyArray) -> AnyArray:
@@ -387,10 +387,9 @@ def check_rest(folds: AnyArray, y: AnyArray, classes: bool, unit: str) -> None:
     for k, name in enumerate(names.tolist() if classes else ()):
         held = [np.unique(row[codes == k]) for row in folds]
         if any(len(numbers) == 1 and numbers[0] >= 0 for numbers in held):
-            remedy = _REMEDIES[unit]
             raise ValueError(
                 f"All rows of class {name!r} are in one {unit}: holding it out leaves none of them "
-                f"to train on. Give {remedy}, or leave the class out."
+                f"to train on. Give {_REMEDIES[unit]}, or leave the class out."
             )
 
 
@@ -401,6 +400,8 @@ class TimeWindows(ABC):
     n_splits: int
     gap: Any = 0
     time: Any = None
+    #: Whether later rows are left out, too, and the first window is not tested.
+    _forward: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         time = "" if self.time is None else f", time=<{len(self.time)} times>"
@@ -475,9 +476,6 @@ class TimeWindows(ABC):
                     f"or {number} windows."
                 )
             yield np.flatnonzero(~out), np.sort(window)
-
-    #: Whether later rows are left out, too, and the first window is not tested.
-    _forward: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -277,8 +277,8 @@ class Scores(Mapping[str, float]):
                 counts["n_events"] = int(events.sum())
                 if decisions.probabilities is not None:
                     p = decisions.probabilities[:, 1 - outcome.positive_first]
-                    found = vars(recalibration(2 * events - 1, p, weight, together))
-                    calibration = {f"calibration_{name}": found[name] for name in _OF_CALIBRATION}
+                    fitted = vars(recalibration(2 * events - 1, p, weight, together))
+                    calibration = {f"calibration_{name}": fitted[name] for name in _OF_CALIBRATION}
             folds = [np.flatnonzero(fold == k) for k in np.unique(fold)]
             tie = None if self._nested is None else self._nested.tie
             values = self._made_of.compared[inside]
@@ -289,10 +289,10 @@ class Scores(Mapping[str, float]):
         for name, pair in scores.items():
             none = one_class and name in ("balanced_accuracy", "roc_auc")
             columns[name], columns[f"{name}_error"] = (np.nan, np.nan) if none else pair
-        found = counts | columns | calibration
+        row = counts | columns | calibration
         if not together.any():  # one draw does not tell how far others are
-            found |= dict.fromkeys((name for name in found if name.endswith("_error")), np.nan)
-        return found
+            row |= dict.fromkeys((name for name in row if name.endswith("_error")), np.nan)
+        return row
 
     def _table(self) -> tuple[str, list[list[str]]]:
         """Caption, and rows of cells, the headings first."""

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks, Work, tree_sum
+from looms.blocks import ArrayBlocks, RowBlocks, Work, joined_rows, tree_sum
 from looms.dask._cluster import computed, dask_module
 
 #: Largest number of rows of a subset that this process works on itself.
@@ -211,7 +211,7 @@ class DaskBlocks(RowBlocks):
 
     def rows(self, places: AnyArray) -> Matrix:
         parts, _ = self._taken(places)
-        return computed(dask_module().delayed(_stacked)(parts), self.client)
+        return computed(dask_module().delayed(joined_rows)(parts), self.client)
 
     def __getitem__(self, rows: AnyArray) -> RowBlocks:
         if len(rows) <= ROWS_HERE:
@@ -324,10 +324,6 @@ def _joined_sums(a: Swept, b: Swept) -> Swept:
 
 def _taken(prepare: Prepare, k: int, part: Any, n: int, places: AnyArray) -> Matrix:
     return prepare.blocks(k, part, n).rows(places)
-
-
-def _stacked(parts: list[Matrix]) -> Matrix:
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _joined(parts: list[Any]) -> AnyArray:

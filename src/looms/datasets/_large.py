@@ -14,7 +14,7 @@ from scipy import sparse
 
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import rows_of_files
-from looms.blocks import ArrayBlocks, RowBlocks, Work, threaded_map
+from looms.blocks import ArrayBlocks, RowBlocks, Work, joined_rows, threaded_map
 from looms.datasets._rows import Block, RowReader
 from looms.datasets._table import (
     Table,
@@ -269,8 +269,7 @@ class TableBlocks(RowBlocks):
             inside = places[(places >= first) & (places < first + self._size)] - first
             if len(inside):
                 parts.append(self._prepared(block.table().X)[inside])
-        stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
-        return stack(parts)
+        return joined_rows(parts)
 
     def stored(self, path: Path, size: int = 512) -> ArrayBlocks:
         """Blocks of the prepared rows of a dense table, in a memory-mapped NumPy file.

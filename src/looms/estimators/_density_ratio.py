@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
@@ -16,6 +15,7 @@ from looms._optional import require
 from looms._scores import effective_size
 from looms._typing import Array
 from looms._words import one_line
+from looms.blocks import joined_rows
 from looms.dask._blocks import is_dask
 from looms.estimators._classifier import Classifier
 from looms.estimators._tabular_classifier import TabularClassifier
@@ -136,6 +136,4 @@ def _together(X: Any, X_new: Any) -> Any:
         library: Any = require("pandas" if of_pandas else "polars", "A table of both")
         how = {"ignore_index": True} if of_pandas else {"how": "vertical_relaxed"}
         return library.concat(both, **how)
-    if any(map(sparse.issparse, both)):
-        return sparse.vstack(both, format="csr")
-    return np.vstack(both)
+    return joined_rows(both)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import rows_in_memory
+from looms.blocks import joined_rows, rows_in_memory
 from looms.fitted._fitted import Fitted
 from looms.fitted._rows import Rows
 from looms.kernels._samples import training_rows
@@ -61,10 +61,9 @@ def add_rows(
     rows, X = model.rows, rows_in_memory(model.X)
     weight = weights[len(rows.weight) :]
     zeta = weight * weight_factors(model)[model.outcome.codes(targets)]
-    if sp.issparse(X):
-        X = sp.vstack([X, X_new], format="csr")
-    else:
-        X = np.vstack([X, X_new.toarray() if sp.issparse(X_new) else X_new])
+    if sp.issparse(X_new) and not sp.issparse(X):
+        X_new = X_new.toarray()
+    X = joined_rows([X, X_new])
     if rows.numbers is None or numbers is None:
         numbers = None
     else:

@@ -98,8 +98,8 @@ def scored(model: Fitted, nested: Nested | None) -> Scores:
     known: Array | None = None
     if units.forward:
         rests = (rows.train[stays] for stays in units.stays(np.arange(units.n_units)))
-        told = [outcome.without_columns(y[rest], rows.weight[rest]) for rest in rests]
-        known = np.array(told)[units.own[places]]
+        without = [outcome.without_columns(y[rest], rows.weight[rest]) for rest in rests]
+        known = np.array(without)[units.own[places]]
     draws = training_draws(model)
     compared, fold = targets_as_columns(outputs[scored]), np.zeros(len(scored), dtype=int)
     if units.in_folds and len(units.passes) == 1:

@@ -170,19 +170,19 @@ def remarks_on_fit(model: Reported) -> Iterator[Caution]:
             yield from near_rows(model.fitted, lambda: model.scores_on_scale, context)
         yield from order_of_rows(model.fitted, lambda: model.scores_on_scale, context)
     yield from _sizes(model)
-    if model.fitted.units.windows and not model.fitted.units.forward:
-        forward = setting("assess forward", text="looms.assess(..., method='forward')")
-        yield note(
-            "Windows of time",
-            "Each window was predicted by models of the rows before and after it. Of rows that are "
-            f"later than all of these, {forward} tells the score, which is often worse.",
-        )
     if model.fitted.units.forward:
         n, n_scored = model.n, len(model.scores.rows)
         yield note(
             "Rows before the first window",
             f"Scores are of {n_scored} of {n} rows. The first {n - n_scored} have too few rows "
             "before them: the model learns from them, but is not tested on them.",
+        )
+    elif model.fitted.units.windows:
+        forward = setting("assess forward", text="looms.assess(..., method='forward')")
+        yield note(
+            "Windows of time",
+            "Each window was predicted by models of the rows before and after it. Of rows that are "
+            f"later than all of these, {forward} tells the score, which is often worse.",
         )
     scores = model.scores.with_errors
     perfect = scores["accuracy"][0] == 1 if model.outcome.decides else scores["r2"][0] > 0.9999
@@ -317,8 +317,11 @@ def _guessing(model: Reported) -> Iterator[Caution]:
         is_worse = _is_worse(accuracy, baseline)
         if ordered:
             title = "Decisions may be no better than the baseline"
-            area_text = area_text.replace(", ", ", though the outputs rank the classes: ")
-            area_text += f" {plus_minus(area_error, 'roc_auc')}"
+        if ordered and area_text:
+            area_text = (
+                f", though the outputs rank the classes: ROC AUC {score(area, 'roc_auc')} "
+                f"{plus_minus(area_error, 'roc_auc')}"
+            )
         text = (
             f"The {model.method} balanced accuracy {accuracy_text} "
             f"{plus_minus(error, 'balanced_accuracy')} {is_worse} the baseline "

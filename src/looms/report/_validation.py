@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from looms._advice import setting
 from looms._checks import readable_table, take_rows
 from looms._scores import SCORES, intervals_of
 from looms._version import __version__
 from looms._words import count
-from looms.blocks import blocks_of
+from looms.blocks import blocks_of, joined_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._in_pipelines import last_model
 from looms.estimators._warnings import warn_of_order
@@ -121,8 +120,8 @@ class Validation(PlainValues):
             "remarks": list(remarks),
         }
         super().__init__(plain(facts))
-        found = self["recalibration"]
-        self.calibration = [calibration_text(found)] if found else []
+        estimates = self["recalibration"]  # None for what is not finite
+        self.calibration = [calibration_text(estimates)] if estimates else []
         sets = {"these rows": made.scores, "held out in the fit": held_out}
         more = {"baseline of the fit": of_fit}
         self._table = table_of_scores(sets, baselines, len(model.classes), **more)
@@ -239,9 +238,7 @@ def known_rows(model: Any, matrix: Any) -> list[Note]:
     known = model.fitted_.rows.own(model.X_fit_)
 
     def equal(rows: Any) -> Any:
-        both, n = [known, rows], known.shape[0]
-        of_both = sparse.vstack if any(map(sparse.issparse, both)) else np.vstack
-        groups = duplicate_groups(of_both(both))
+        groups, n = duplicate_groups(joined_rows([known, rows])), known.shape[0]
         return np.isin(groups[n:], groups[:n])
 
     _, (found,) = blocks_of(matrix).sweep(lambda rows: ((), (equal(rows),)))

@@ -480,11 +480,11 @@ class Facts:
         if self.effects is None:
             return None
         names = "column", "mean_of", "n_samples", "values", "mean", "standard_error"
-        told = [{name: getattr(effect, name) for name in names} for effect in self.effects]
-        for one in told:
+        effects = [{name: getattr(effect, name) for name in names} for effect in self.effects]
+        for one in effects:
             if one["values"].dtype.kind == "M":
                 one["values"] = [*map(value_text, one["values"])]
-        return told
+        return effects
 
     @property
     def _permutation(self) -> dict[str, Any] | None:

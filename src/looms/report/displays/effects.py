@@ -307,11 +307,11 @@ def _averages(
     features = [k for name in names for k in model.features.columns[name]]
     X = model.fitted.X[rows]
     shown, made = [one for one, _ in cells], [one for _, one in cells]
-    found = [
+    means = [
         _means(model, place, with_values(X, features, np.concatenate(values)), rows)
         for values in product(*made)
     ]
-    return shown, np.reshape(found, (*map(len, shown), -1))
+    return shown, np.reshape(means, (*map(len, shown), -1))
 
 
 def _accumulated(
