@@ -274,7 +274,10 @@ def test_a_large_subset_stays_in_partitions(table, monkeypatch):
 @pytest.mark.slow
 def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
     X, y = table
-    D, options = COLLECTIONS[collection](X), {"n_landmarks": 20, "search": Search(max_iter=3)}
+    D, options = (
+        COLLECTIONS[collection](X),
+        {"kernel": "laplacian", "n_landmarks": 20, "search": Search(max_iter=3)},
+    )
     weight = np.linspace(1, 2, len(y))
     names = getattr(D, "columns", None)
     kept = [] if names is None else list(names)

@@ -17,6 +17,7 @@ from looms import TabularClassifier, TabularRegressor
 from looms.diagnostics import case_deletion, left_out_fits, row_order
 from looms.diagnostics._case_deletion import MOST_PAIRED
 from looms.diagnostics._row_order import MOST as MOST_IN_ORDER
+from looms.estimators._choice_folds import LEAST_SHARED
 from looms.estimators._one_kernel import FULL_ROWS
 from looms.estimators._selection import MOST_IN_FOLDS
 from looms.estimators._tabular import MANY_ROWS, ROWS_OF_TREES, ROWS_WITHOUT_RBF
@@ -25,6 +26,7 @@ from looms.report import cautions, feature_importance, summary
 from looms.report._near_rows import FEWEST
 from looms.report._near_rows import MOST as MOST_NEAR
 from looms.report.facts import MOST_DELETIONS, MOST_PERMUTED
+from looms.selection._tune import ROWS_OF_STARTS
 
 SIZES = 300, 330, 375
 EACH = 3  # rows of a unit, such as a patient, one after another
@@ -35,7 +37,7 @@ def table(n, numbers):
     rng = np.random.default_rng(n)
     unit = np.arange(n) // EACH
     Z = rng.normal(size=(-(-n // EACH), 4))
-    signal = Z[:, 0] + 2.0 * (Z[:, 1] > 0) + rng.normal(size=len(Z))
+    signal = Z[:, 0] + 2.0 * (Z[:, 1] > 0) + 1.5 * rng.normal(size=len(Z))
     X = pd.DataFrame(Z[unit] + 0.05 * rng.normal(size=(n, 4)), columns=["a", "b", "c", "d"])
     X["noise"] = rng.choice(["east", "west"], n)
     y = signal[unit] + 0.3 * rng.normal(size=n)
@@ -155,6 +157,12 @@ CHANGES = [
         "Report and summary have no permutation test; `permutation_test` makes it",
     ),
     (
+        f"{LEAST_SHARED} or more",
+        "Two searches, each on two fifths of the rows, serve the candidates without each of five "
+        "folds; with fewer rows or groups, a rare class, or a splitter as `cv`, there is one "
+        "without each fold",
+    ),
+    (
         f"{ROWS_OF_TREES} or more",
         "Boosted trees stand beside four kernels. They have models without each of five folds "
         "only, which the fit keeps: their part of `loo_`, and of intervals after "
@@ -162,6 +170,7 @@ CHANGES = [
         "and the effects of columns. Influence, surprise, rows in an order and near repeats are "
         "told of the kernels alone",
     ),
+    (f"{ROWS_OF_STARTS} or more", "The search on all rows begins at the mean of these"),
     (f"{ROWS_WITHOUT_RBF} or more", 'The kernel "rbf", which gains nothing there, is left out'),
     (
         f"more than {MOST_DELETIONS:,}",

@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 from stacks import stacked_classifier, stacked_regressor
 
-from looms import KernelRegressor
+from looms import KernelClassifier, KernelRegressor
 from looms.folds import GapKFold
 from looms.kernels import ARD, RBF
 from looms.selection._stack import stacking_weights
@@ -85,6 +85,72 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     by_kernel = {type(one.kernel).__name__.lower(): one.weight for one in model.members_}
     assert len(by_kernel) > 1
     assert_allclose([by_kernel.get(k, 0.0) for k in KERNELS], shares, atol=1e-4)
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Two searches serve all folds."""
+    monkeypatch.setattr("looms.estimators._choice_folds.LEAST_SHARED", 60)
+
+
+def values_of_part(model, kernel, target, rows):
+    """Kernel and μ that a search on some rows finds, μ for others in number."""
+    weight = weights_in(rows, target, np.ones(len(X)))
+    alone = machine(target, candidates=[kernel]).fit(X[rows], TARGETS[target][rows], weight)
+    return alone.kernel_, alone.mu_ * np.sqrt(rows.sum())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["numbers", "three"])
+def test_two_searches_serve_the_folds_that_they_have_no_rows_of(target, shared):
+    kernels = ["linear", "rbf"]
+    model = machine(target, candidates=kernels, combine="stack").fit(X, TARGETS[target])
+    nested, y = model.fitted_.in_folds, model.loo_.y
+    fold_of, outputs = nested.units.own, np.empty((2, *y.shape))
+    for part, folds in (([0, 1], [2, 3, 4]), ([2, 3], [0, 1])):
+        for k, kernel in enumerate(kernels):
+            found, mu = values_of_part(model, kernel, target, np.isin(fold_of, part))
+            for fold in folds:
+                rest = fold_of != fold
+                own = weights_in(rest, target, np.ones(len(X)))
+                kind = KernelRegressor if target == "numbers" else KernelClassifier
+                given = kind(found, mu=mu / np.sqrt(rest.sum()))
+                given.fit(X[rest], TARGETS[target][rest], own)
+                outputs[k, ~rest] = given._outputs(X[~rest])
+    for fold in range(5):
+        rest = fold_of != fold
+        own = weights_in(rest, target, np.ones(len(X)))
+        shares = stacking_weights(y[rest], outputs[:, rest], own, labeled=target == "three")
+        expected = np.tensordot(shares, outputs[:, ~rest], 1)
+        assert_allclose(nested.held_out.outputs[~rest], expected, rtol=1e-6, atol=1e-9)
+
+
+def test_given_values_are_those_without_each_fold(shared):
+    kernels = [KernelRegressor(KERNELS["rbf"], mu=0.01), "linear"]
+    model = stacked_regressor(kernels).fit(X, Y)
+    folds = model.fitted_.in_folds
+    given = [one for each in folds.models for one in each if isinstance(one.kernel, RBF)]
+    assert {one.mu for one in given} == {0.01}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cv": KFold(5)},
+        {"groups": np.arange(60) // 2},
+        {"y": np.digitize(np.arange(60), [3])},
+    ],
+    ids=["splitter", "few groups", "rare class"],
+)
+@pytest.mark.filterwarnings("ignore:The model predicts class")
+def test_each_fold_has_a_search_where_a_part_has_too_little(options, shared, monkeypatch):
+    numbers, groups = options.pop("y", None), options.pop("groups", None)
+    kind = stacked_regressor if numbers is None else stacked_classifier
+    kernels = list(KERNELS.values())[:2]
+    model = kind(kernels, **options).fit(X, Y if numbers is None else numbers, groups=groups)
+    monkeypatch.undo()
+    alone = kind(kernels, **options).fit(X, Y if numbers is None else numbers, groups=groups)
+    assert_array_equal(model.held_out_.outputs, alone.held_out_.outputs)
 
 
 @pytest.mark.slow

@@ -22,23 +22,24 @@ X = RNG.normal(size=(N, 3)).round(1)
 Y = np.sign(X[:, 0] - 0.3) + np.sign(X[:, 1]) + 0.1 * RNG.normal(size=N)
 THREE = np.digitize(Y, [-0.5, 0.5])
 NEW = RNG.normal(size=(31, 3))
+OPTIONS = {"max_iter": 50, "learning_rate": 0.2}
 
 
 def test_numbers_are_those_of_scikit_learn(monkeypatch):
-    own = HistGradientBoostingRegressor(random_state=0).fit(X, Y).predict(NEW)
+    own = HistGradientBoostingRegressor(**OPTIONS).fit(X, Y).predict(NEW)
     trees = BoostedTreesRegressor().fit(X, Y)
     assert_allclose(trees.predict(NEW), own)
     monkeypatch.setattr(_trees, "_NUMBERS", 1000)
     assert_allclose(trees.predict(NEW), own)
     weight = RNG.integers(1, 4, N)
-    weighted = HistGradientBoostingRegressor(random_state=0).fit(X, Y, weight).predict(NEW)
+    weighted = HistGradientBoostingRegressor(**OPTIONS).fit(X, Y, weight).predict(NEW)
     assert_allclose(BoostedTreesRegressor().fit(X, Y, weight).predict(NEW), weighted)
     assert abs(weighted - own).max() > 0.01
 
 
 @pytest.mark.parametrize("y", [np.where(Y > 0, "yes", "no"), THREE], ids=["two", "three"])
 def test_classes_are_those_of_scikit_learn_with_half_the_log_odds(y):
-    own = HistGradientBoostingClassifier(random_state=0).fit(X, y)
+    own = HistGradientBoostingClassifier(**OPTIONS).fit(X, y)
     trees, raw = BoostedTreesClassifier().fit(X, y), own.decision_function(NEW)
     p = softmax(raw / 2, axis=1) if raw.ndim == 2 else np.c_[expit(-raw / 2), expit(raw / 2)]
     assert_allclose(trees.predict_proba(NEW), p)
@@ -125,9 +126,10 @@ def test_many_values_are_binned_and_many_rows_have_more_rounds(monkeypatch):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(900, 2))
     y = np.sin(2 * X[:, 0]) + X[:, 1]
-    own = HistGradientBoostingRegressor().fit(X, y)
+    monkeypatch.setattr(_trees, "_RATE", 0.1)
+    own = HistGradientBoostingRegressor(max_iter=50).fit(X, y)
     trees = BoostedTreesRegressor().fit(X, y)
     assert np.std(trees.predict(X) - own.predict(X)) < 0.1 * np.std(y - own.predict(X)) + 0.03
-    assert trees.roots_.shape == (100, 1)
-    monkeypatch.setattr(_trees, "_ROWS_PER_ROUND", 5)
-    assert BoostedTreesRegressor().fit(X, y).roots_.shape == (180, 1)
+    assert trees.roots_.shape == (50, 1)
+    monkeypatch.setattr(_trees, "_ROWS_PER_ROUND", 10)
+    assert BoostedTreesRegressor().fit(X, y).roots_.shape == (90, 1)

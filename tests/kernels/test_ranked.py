@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, rankdata
 from stacks import stacked_regressor
 
-from looms.kernels import ARD, RBF, Linear, Ranked
+from looms.kernels import ARD, RBF, Columns, Linear, Pairs, Ranked, Weighted
 from looms.kernels._samples import Samples
 
 RNG = np.random.default_rng(0)
@@ -61,3 +61,26 @@ def test_leave_one_out_knows_long_tails(bent, name):
     y = np.sin(2.0 * signal).sum(axis=1) + 0.1 * RNG.standard_normal(120)
     machine = stacked_regressor(["rbf", "ranked_rbf"], combine="best").fit(bent(signal), y)
     assert machine.candidates_[machine.best_index_].kernel_name == name
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [Weighted(RBF(0.5), [1.0, 2.0]), Weighted(RBF(0.5), [2.0, 1.0])],
+        [Columns(RBF(0.5), [0]), Columns(RBF(0.5), [1])],
+        [Ranked(RBF(0.5)), Ranked(Weighted(RBF(0.5), [1.0, 2.0])), Weighted(RBF(0.5), [1.0, 2.0])],
+    ],
+    ids=["weights", "columns", "kinds"],
+)
+def test_maps_that_are_kept_with_samples_are_those_of_the_kernel(others, monkeypatch):
+    X, mapped = np.random.default_rng(0).normal(size=(20, 2)), []
+    kept = Samples(X)
+    started = [kernel.started(kept) for kernel in others]
+    for kernel in [*started, *started]:
+        for one in (kernel, kernel.with_theta(kernel.theta + 1.0)):
+            assert_allclose(one.values(Pairs(kept, kept)), one.values(Pairs(*2 * [Samples(X)])))
+    first, seen = started[0], type(started[0]).seen
+    monkeypatch.setattr(type(first), "seen", lambda *own: mapped.append(1) or seen(*own))
+    for theta in (first.theta, first.theta + 1.0, first.theta + 2.0):
+        first.with_theta(theta).values(Pairs(kept, kept))
+    assert len(mapped) == 1  # a search maps its samples once

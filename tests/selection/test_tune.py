@@ -223,7 +223,7 @@ class TestSteppingOver:
 
 @pytest.mark.parametrize("given", [60, 0.25])
 def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, given):
-    objective = Objective(X, Y, sample_weight=WEIGHT)
+    objective = Objective(X, Y, sample_weight=WEIGHT, kernel="laplacian")
     tuning, fit = tune(objective, max_samples=given)
     (n_few, few), (n_all, last) = tuning.stages
     assert (n_few, n_all, last.n_evaluations, tuning.n_measured) == (60, N, 1, 0)
@@ -232,9 +232,54 @@ def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, giv
     assert tuning.value == pytest.approx(objective.evaluate(tuning.theta).value)
     expected = objective.fit(tuning.theta).member.dual_coef
     np.testing.assert_allclose(fit.member.dual_coef, expected)
-    on_all, _ = tune(objective)
+    on_all, _ = tune(objective, tolerance=1e-3)
     assert on_all.value < tuning.value < on_all.value + on_all.standard_error
-    assert tune(objective, max_samples=N)[0].value == on_all.value
+    assert tune(objective, max_samples=N, tolerance=1e-3)[0].value == on_all.value
+
+
+class TestStarts:
+    """Tunings on parts of the samples, at whose mean a search begins."""
+
+    @pytest.fixture(autouse=True)
+    def many(self, small_stages, monkeypatch):
+        monkeypatch.setattr("looms.selection._tune.ROWS_OF_STARTS", N)
+
+    def parts(self, objective):
+        return [tune(objective.subset(np.arange(k, N, 3)))[0] for k in range(2)]
+
+    @pytest.mark.parametrize("kernel", ["rbf", "ard"])
+    def test_the_search_begins_at_their_mean_without_a_scan(self, kernel):
+        objective = Objective(X, LABELS, sample_weight=WEIGHT, kernel=kernel)
+        parts, seen = self.parts(objective), []
+        evaluated = lambda stage, point: seen.append((stage.n_samples, point))  # noqa: E731
+        tuning, fit = tune(objective, starts=parts, evaluated=evaluated)
+        mean = np.mean([part.theta for part in parts], axis=0)
+        mean[-1] += 0.5 * np.log2((N // 3) / N)
+        assert {n for n, _ in seen} == {60, N}
+        first = next(point for n, point in seen if n == N)
+        assert first.theta == pytest.approx(mean)
+        assert len(seen) == tuning.n_evaluations + tuning.n_measured
+        assert tuning.n_measured == len(mean) + 1
+        assert [n for n, _ in tuning.stages] == [N]
+        exact, _ = tune(objective, tolerance=0.0)
+        assert tuning.value < exact.value + 0.2 * exact.standard_error
+        expected = objective.fit(tuning.theta).member.dual_coef
+        np.testing.assert_allclose(fit.member.dual_coef, expected)
+
+    def test_it_is_over_there_if_it_ends_on_some_samples(self):
+        objective = Objective(X, LABELS)
+        parts = self.parts(objective)
+        tuning, fit = tune(objective, starts=parts, max_samples=0.25)
+        assert (tuning.n_evaluations, tuning.n_measured) == (1, 0)
+        assert tuning.stop_reason is parts[0].stop_reason
+        assert fit is not None
+
+    def test_few_samples_are_searched_from_a_scan(self, monkeypatch):
+        objective = Objective(X, LABELS)
+        parts = self.parts(objective)
+        monkeypatch.setattr("looms.selection._tune.ROWS_OF_STARTS", N + 1)
+        ours, theirs = tune(objective, starts=parts)[0], tune(objective)[0]
+        assert ours.theta == pytest.approx(theirs.theta)
 
 
 def test_subsamples_are_of_whole_groups():
@@ -266,8 +311,8 @@ class TestLandmarks:
 
     @pytest.mark.slow
     def test_one_evaluation_by_the_kernel_matrix_is_left(self):
-        smooth = X[:, 0] - 0.3 * X[:, 1] ** 2 + 0.3 * np.random.default_rng(0).normal(size=N)
-        objective, evaluated = Objective(X, smooth, sample_weight=WEIGHT), []
+        smooth = X[:, 0] - 0.3 * X[:, 1] ** 2 + 0.3 * np.random.default_rng(1).normal(size=N)
+        objective, evaluated = Objective(X, smooth, sample_weight=WEIGHT, kernel="ard"), []
         tuning, fit = tune(objective, evaluated=lambda stage, point: evaluated.append(stage))
         assert 2 < tuning.n_landmarks <= N // 8
         _, (n_landmarks, on_landmarks), (n_all, last) = tuning.stages

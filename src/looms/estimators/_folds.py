@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,20 +18,16 @@ from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.blocks import rows_in_memory
 from looms.estimators._callbacks import say, tell
-from looms.estimators._estimator_member import EstimatorMember
 from looms.estimators._warnings import kept_warnings
 from looms.fitted._fitted import Fitted
 from looms.fitted._outcome import Outcome
 from looms.fitted._rows import Rows, few_choice_folds, rows_at
 from looms.folds import is_forward, is_number_of_folds, windows_among
-from looms.lssvm.fit import Fit, Member
 from looms.selection._nested import Nested
 from looms.units import Units
 
 #: Parameters of a model that is fitted beside others.
 _ALONE = {"verbose": 0, "n_jobs": None}
-#: Share of their rows that searches along gradients end on.
-SHARE_IN_FOLDS = 0.25
 #: Held-out R² of numbers above which errors are less of noise than of rows and searches, so that
 #: evaluations have ten folds, with searches on all rows. On two smooth functions with R² of 0.975
 #: and 0.996 on 1052 rows, evaluations by the shortcuts for several candidates had 1.10 and 1.19 ×
@@ -81,9 +76,9 @@ def tuned_without(
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_model_without)(
             config,
-            clone(model).set_params(cv=_cv_without(cv, units, rows, rest)),
+            clone(model).set_params(cv=cv_without(cv, units, rows, rest)),
             rows.train[rest],
-            (rows.X, y, _weight_without(rows, rows.train[rest]), groups),
+            (rows.X, y, weight_without(rows, rows.train[rest]), groups),
         )
         for model in models
         for rest in stay
@@ -96,7 +91,7 @@ def tuned_without(
     return [tuned[k : k + n_folds] for k in range(0, n_models, n_folds)]
 
 
-def _cv_without(cv: Any, units: Units, rows: Rows, places: AnyArray) -> Any:
+def cv_without(cv: Any, units: Units, rows: Rows, places: AnyArray) -> Any:
     """``cv`` of a fit to some of the rows, whose places among those that take part are given."""
     if is_number_of_folds(cv):
         return cv
@@ -113,7 +108,7 @@ def nearly_noiseless(in_folds: Nested | None, outcome: Outcome) -> bool:
     return number_scores(y, outputs[None], weight)["r2"][0] > _LEAST_R2
 
 
-def _weight_without(rows: Rows, rest: AnyArray) -> Array:
+def weight_without(rows: Rows, rest: AnyArray) -> Array:
     """Weights of the rows ``rest`` that give each class its proportion in all rows.
 
     Otherwise a class would be rarer by the rows left out, and the model biased against it. The
@@ -163,69 +158,3 @@ def tested_rows(
     for model, tested, left in zip(models, outer.tested_by, outer, strict=True):
         rest, X = np.delete(every, left), rows_in_memory(rows_at(rows.X, rows.train[tested]))
         yield model, tested, rest, X[:, rows.train[rest]] if model.pairwise else X
-
-
-@dataclass(frozen=True, eq=False)
-class WithoutFold:
-    """A model that was tuned without a fold. Ties of outputs for labels are equal.
-
-    Attributes
-    ----------
-    members : with coefficients of all m rows that take part.
-    outputs : (s,) or (s, t) of the rows of the fold.
-    others : held-out outputs of the other rows, which set its rule: those of the other folds'
-        models may be on another scale, a hundred times as large. Of an estimator they are those of
-        the models without the other folds.
-    tie : as of `Fit`.
-    """
-
-    members: tuple[Member, ...]
-    outputs: Array
-    others: Array
-    tie: float
-
-    @classmethod
-    def of_models(cls, models: Sequence[Fitted], outer: Units, rows: Rows) -> list[Self]:
-        """From models in the order of the folds."""
-        tied, m = rows.outcome.tied, len(rows.train)
-        return [
-            cls(
-                tuple(member.among(rest, m) for member in model.members),
-                *(tied(model.outputs(X), model.tie), tied(model.held_out.outputs, model.tie)),
-                model.tie,
-            )
-            for model, _, rest, X in tested_rows(models, outer, rows)
-        ]
-
-    @classmethod
-    def of_estimator(cls, fit: Fit, outer: Units) -> list[Self]:
-        """From the fit of an estimator in these folds, without each of which it was refitted.
-
-        Held-out outputs of the rows outside a fold are taken from the models without the other
-        folds, which were fitted to the rows of that fold; refits without every two folds would be
-        three times as many.
-        """
-        assert isinstance(fit.member, EstimatorMember)
-        f, stays = fit.mean_held_out.outputs, outer.stays(np.arange(outer.n_units))
-        folds = zip(fit.member.without, outer.tested_by, stays, strict=True)
-        return [
-            cls((replace(one, held_out=f[stay]),), f[tested], f[stay], fit.tie)
-            for one, tested, stay in folds
-        ]
-
-    @classmethod
-    def stacked(cls, models: Sequence[WithoutFold], weights: Array) -> Self:
-        """A stack of models without the same fold."""
-        pairs = list(zip(weights, models, strict=True))
-        return cls(
-            tuple(each.weighing(w * each.weight) for w, one in pairs if w for each in one.members),
-            reduce(np.add, (w * one.outputs for w, one in pairs)),
-            reduce(np.add, (w * one.others for w, one in pairs)),
-            max(one.tie for one in models),
-        )
-
-    @staticmethod
-    def outputs_of(models: Sequence[WithoutFold], outer: Units) -> Array:
-        """Output of each row by the model without its fold, (m,) or (m, t)."""
-        outputs = np.concatenate([one.outputs for one in models])
-        return np.asarray(outputs[np.argsort(np.concatenate(outer.tested_by))])

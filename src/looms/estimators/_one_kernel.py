@@ -18,7 +18,6 @@ from looms._words import one_line
 from looms.blocks import RowBlocks, blocks_of
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._encoding import class_weights
-from looms.estimators._folds import SHARE_IN_FOLDS
 from looms.estimators._search import Search
 from looms.fitted._rows import Rows
 from looms.kernels import Kernel
@@ -30,6 +29,7 @@ from looms.selection._low_rank import LARGEST_RANK, drawn_landmarks, low_rank_ob
 from looms.selection._objective import HeldOutCriterion, objective_of
 from looms.selection._problem import Given, Problem, Tuned
 from looms.selection._scan import scan
+from looms.selection._subsamples import samples_of_search
 from looms.selection._support_vectors import (
     DEVIANCE,
     SupportVectorCriterion,
@@ -58,6 +58,8 @@ _OF_NUMBER, _LANDMARKS_THAT_PAY = 6e11, 3.6
 #: The same of support vector machines: some fifty points with their leave-one-out paths.
 _OF_PATHS = 200.0
 LOSSES = ("squared", "hinge", "squared_hinge")
+#: Share of their rows that searches of fits without a fold end on.
+SHARE_IN_FOLDS = 0.25
 #: Options of searches along gradients.
 _OF_GRADIENTS = ("max_iter", "n_restarts", "tol", "max_samples", "prior")
 
@@ -164,7 +166,8 @@ class LeastSquares:
         if self.mu is not None:
             return self._given(problem, self.mu)
         objective, rng = self.objective(problem), np.random.RandomState(problem.seed)
-        tuning, fit = self.searched(objective, random_state=rng, **callbacks)
+        options = {"random_state": rng, "starts": problem.starts}
+        tuning, fit = self.searched(objective, **options, **callbacks)
         failure = "" if fit else objective.failure_at(tuning.theta)
         return Tuned.of(objective, tuning, fit, failure)
 
@@ -283,13 +286,18 @@ def candidate_of(model: Any) -> LeastSquares | SupportVectors:
 
 
 def problem_of(
-    model: Any, rows: Rows, X: Matrix | RowBlocks, units: Units, fit_intercept: bool
+    model: Any,
+    rows: Rows,
+    X: Matrix | RowBlocks,
+    units: Units,
+    fit_intercept: bool,
+    parts: tuple[Problem, ...] = (),
 ) -> Problem:
     """The candidate on the rows of a fit; ``X`` are those that take part."""
     candidate = candidate_of(model)
     data = X, rows.own(rows.targets), rows.own(rows.fit_weight)
     weight = rows.own(criterion_weight(candidate.search, rows))
-    return Problem(candidate, *data, weight, fit_intercept, units, rows.seed)
+    return Problem(candidate, *data, weight, fit_intercept, units, rows.seed, parts)
 
 
 def criterion_weight(search: Search, rows: Rows) -> Array:
@@ -307,13 +315,30 @@ def model_of_folds(model: Any) -> Any:
 
     On 23 tables of 500 rows a stack has 0.999 × the error of one with searches on all rows.
     """
+    search = _search_along_gradients(model)
+    return model if search is None or search.max_samples else _ending_on(model, SHARE_IN_FOLDS)
+
+
+def model_of_part(model: Any, n: int) -> Any:
+    """The model that is tuned on a part of n rows, of which ``max_samples`` may be a share."""
+    search = _search_along_gradients(model)
+    if search is None or search.max_samples is None:
+        return model
+    return _ending_on(model, samples_of_search(search.max_samples, n))
+
+
+def _search_along_gradients(model: Any) -> Search | None:
+    """The search of a model with a kernel and the squared loss, unless it is on a grid."""
     candidate = candidate_of(model) if has_kernel(model) else None
-    if not isinstance(candidate, LeastSquares) or candidate.on_grid:
-        return model
-    search = candidate.search
-    if search.max_samples is not None:
-        return model
-    return clone(model).set_params(search=clone(search).set_params(max_samples=SHARE_IN_FOLDS))
+    return (
+        None if not isinstance(candidate, LeastSquares) or candidate.on_grid else candidate.search
+    )
+
+
+def _ending_on(model: Any, max_samples: float) -> Any:
+    """The model with a search that ends on so many rows."""
+    search = clone(candidate_of(model).search)
+    return clone(model).set_params(search=search.set_params(max_samples=max_samples))
 
 
 def check_candidate(model: Any, classes: bool) -> None:

@@ -49,8 +49,8 @@ class Search(BaseEstimator):  # type: ignore[misc]
         once; with 0 never.
     max_samples : int, float or None, default=None
         Number of samples, or share of them (at least 200), that the search along gradients ends
-        on, after which the model is fitted to all. None is all samples, and 0.25 in the folds in
-        which several candidates are compared; 1.0 is all there, too. On landmarks a share of less
+        on, after which the model is fitted to all. None is all samples, and 0.25 in the folds of an
+        evaluation of several candidates; 1.0 is all there, too. On landmarks a share of less
         than 2000 samples is one of the 2000 that a search begins on.
     prior : bool, default=False
         Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007), for

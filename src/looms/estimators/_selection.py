@@ -15,15 +15,10 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import gathered
 from looms.estimators._callbacks import CallbackWatcher
+from looms.estimators._choice_folds import ChoiceFolds, WithoutFold
 from looms.estimators._estimator_member import check_estimators, estimator_problem
 from looms.estimators._fit_routing import model_takes_weights
-from looms.estimators._folds import (
-    SHARE_IN_FOLDS,
-    WithoutFold,
-    nearly_noiseless,
-    tuned_without,
-    unfitted,
-)
+from looms.estimators._folds import nearly_noiseless
 from looms.estimators._one_kernel import (
     candidate_of,
     criterion_weight,
@@ -38,8 +33,8 @@ from looms.estimators._warnings import (
     warn_of_scales,
 )
 from looms.fitted._fitted import Fitted, Selected, sum_of
-from looms.fitted._rows import CHOICE_FOLDS, OUTER_FOLDS, Rows, outer_folds
-from looms.folds import group_numbers, is_grouped, is_number_of_folds
+from looms.fitted._rows import OUTER_FOLDS, Rows, outer_folds
+from looms.folds import group_numbers, is_grouped
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
@@ -55,10 +50,11 @@ MOST_IN_FOLDS = 2000
 
 def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> Fitted:
     """The fitted model of rows: the candidate with the smallest loss, or a stack of several."""
-    rows = _checked(model, rows)
-    X = training_rows(rows.X, rows.train, any(kernel.pairwise for kernel in model._kernels()))
-    candidates, units = model._candidates_for(X), rows.units(model.cv)
-    rows = rows.counting_in(units)
+    every = _checked(model, rows)
+    pairwise = any(kernel.pairwise for kernel in model._kernels())
+    X = training_rows(every.X, every.train, pairwise)
+    candidates, units = model._candidates_for(X), every.units(model.cv)
+    rows = every.counting_in(units)
     kernels = [one for one in candidates if has_kernel(one)]
     for one in kernels:
         candidate_of(one).check(rows.outcome.labeled)
@@ -72,9 +68,12 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> Fitted:
         names = None if model._prepares else getattr(model, "feature_names_in_", None)
         warn_of_scales(X, model._kernels(), names)
     compares = len(candidates) > 1 and _compares(model, X, kernels)
-    outer = choice_folds(model, rows, units) if compares else None
+    outer, folds = choice_folds(model, rows, units) if compares else None, None
+    if outer is not None:
+        all_count = replace(every, weighs=rows.weighs)
+        folds = ChoiceFolds.of(model, all_count, outer, units, pairwise)
     problems = [
-        problem_of(one, rows, X, units, model.fit_intercept)
+        problem_of(one, rows, X, units, model.fit_intercept, folds.problems(one) if folds else ())
         if one in kernels
         else estimator_problem(one, rows, X, units, outer)
         for one in candidates
@@ -83,8 +82,8 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> Fitted:
     by_value = compares_grids(kernels)
     choice = choose(problems, loss_of=rows.loss, watcher=watcher, by_value=by_value)
     for_folds, in_folds = [model_of_folds(one) for one in candidates], None
-    if outer is not None:
-        choice, in_folds = _combined_in_folds(model, choice, rows, units, for_folds, outer)
+    if folds is not None:
+        choice, in_folds = _combined_in_folds(model, choice, rows, candidates, folds)
         for_folds = candidates if nearly_noiseless(in_folds, rows.outcome) else for_folds
     elif compares and model._stacks:
         choice = _stacked_by_fit(model, choice, rows)
@@ -142,7 +141,10 @@ def compares_grids(kernels: Sequence[Any]) -> bool:
 
 
 def cost_on(model: Any, X: Matrix | RowBlocks) -> tuple[float, int, float, list[str]]:
-    """Floating-point operations of a fit to rows, with its fits in folds, very roughly.
+    """Floating-point operations of a fit to rows, very roughly.
+
+    Where candidates are compared in folds, the searches on parts of the rows, and the models
+    without each fold, save about as much of the search on all rows as they take.
 
     And the number of rows, the arrays of the size of the kernel matrix that it has in memory at
     once, and settings that make it faster.
@@ -150,9 +152,6 @@ def cost_on(model: Any, X: Matrix | RowBlocks) -> tuple[float, int, float, list[
     candidates = model._candidates_for(X)
     kernels = [one for one in candidates if has_kernel(one)]
     operations = float(sum(candidate_of(one).operations_for(X) for one in kernels))
-    few = X.shape[0] <= MOST_IN_FOLDS
-    if len(candidates) > 1 and few and _compares(model, X, kernels):
-        operations *= 1 + SHARE_IN_FOLDS * CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3
     n_arrays = max((candidate_of(one).arrays_for(X) for one in kernels), default=0.0)
     ways, given = ["fewer candidates"] * (len(model._candidates) > 1), model._kernel_candidates
     if any(candidate_of(one).may_have_landmarks for one in given):
@@ -216,32 +215,24 @@ def choice_folds(model: Any, rows: Rows, units: Units) -> Units | None:
 
 
 def _combined_in_folds(
-    model: Any, choice: Choice, rows: Rows, units: Units, candidates: Sequence[Any], outer: Units
+    model: Any, choice: Choice, rows: Rows, candidates: Sequence[Any], folds: ChoiceFolds
 ) -> tuple[Choice, Nested | None]:
     """The best candidate, or a stack, by rows of folds that each candidate was tuned without.
 
     Models without a fold are combined in the same way, by the rows of the other folds. A
     choice stays as it is if there is one candidate.
     """
-    fits = choice.fits
+    fits, outer = choice.fits, folds.units
     if len(fits) < 2:
         return choice, None
-    cv = model.cv if is_number_of_folds(model.cv) else None  # units take its place
-    closed = [k for k, fit in fits.items() if fit.member.closed]
-    alone = [
-        unfitted(model, candidates=[candidates[k]], combine="best", cv=cv, **model._as_given)
-        for k in closed
-    ]
-    tuned = tuned_without(model, alone, outer, rows, model.cv, units)
-    models = dict(zip(closed, tuned, strict=True))
     in_folds = [
-        WithoutFold.of_models(models[k], outer, rows)
-        if k in models
+        folds.models(candidates[k], choice.parts[k])
+        if fit.member.closed
         else WithoutFold.of_estimator(fit, outer)
         for k, fit in fits.items()
     ]
     every = np.arange(len(rows.train))
-    outputs = np.array([WithoutFold.outputs_of(folds, outer) for folds in in_folds])
+    outputs = np.array([WithoutFold.outputs_of(models, outer) for models in in_folds])
     weights, losses = _compared(model, choice, rows, outputs, every)
     stays = [np.flatnonzero(stay) for stay in outer.stays(np.arange(outer.n_units))]
     stack = [

@@ -35,11 +35,12 @@ class TabularClassifier(Classifier, Tabular):
         and beyond 100,000 rows the last one is left out. A page of the documentation, "What changes
         with the number of rows", has the rest.
     combine : {"stack", "best"}, default="stack"
-        Candidates of up to 2000 rows are tuned anew without each of five folds, on a quarter of the
-        other rows (at least 200), and combined on the rows of these folds; those of more rows on
-        the held-out predictions of the fit. "stack" weights the outputs of all, with the
-        nonnegative weights of the smallest log loss, which serve the error rate as well as weights
-        chosen for it; "best" takes the one with the smallest loss of the threshold.
+        Candidates of up to 2000 rows are tuned anew without each of five folds, and combined on the
+        rows of these folds: from 200 rows or groups on two searches, each on two fifths of the
+        rows, serve all folds that they have no rows of. Those of more rows are combined on the
+        held-out predictions of the fit. "stack" weights the outputs of all, with the nonnegative
+        weights of the smallest log loss, which serve the error rate as well as weights chosen for
+        it; "best" takes the one with the smallest loss of the threshold.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
         Probability of the positive class above which it is predicted; or a rule, as for
         `KernelClassifier`: "balanced", "f1", "recall=0.9", "cost=1:5". More than two classes admit

@@ -21,9 +21,11 @@ from looms.lssvm._system import targets_as_columns
 
 #: Outputs of single trees in memory at once: arrays of a megabyte, which stay in the cache.
 _NUMBERS = 1 << 17
-#: Rounds of boosting: a hundred as in scikit-learn, and from 10,000 rows on one for each hundred of
-#: them, which is best for 10,000 to 40,000 noisy rows; more make predictions slow.
-_ROWS_PER_ROUND, _LEAST_ROUNDS, _MOST_ROUNDS = 100, 100, 300
+#: Rounds of boosting and their rate: half as many as in scikit-learn, at twice its rate. A stack
+#: then has 0.999, 1.002 and 1.000 × the error at 500, 1000 and 2000 rows, in 0.8 × the time. From
+#: 5000 rows on one for each hundred of them: trees of 8000 rows then have 0.989 × the log loss or
+#: root mean square error, and with 50 rounds 1.008 ×.
+_ROWS_PER_ROUND, _LEAST_ROUNDS, _MOST_ROUNDS, _RATE = 100, 50, 150, 0.2
 #: Bins of a feature, at most.
 _BINS = 255
 #: Factor of the log odds. Those of boosted trees are too large, and a stack in which they are
@@ -34,7 +36,7 @@ HALF = 0.5
 class BoostedTrees(BaseEstimator):  # type: ignore[misc]
     """Base class of the boosted trees of scikit-learn.
 
-    They are grown at its defaults, but for the number of rounds of many rows.
+    They are grown at its defaults, but for the number and rate of rounds.
 
     Attributes
     ----------
@@ -64,7 +66,8 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         edges = [_edges(x) for x in X.T]
         codes = np.column_stack([np.searchsorted(e, x) for e, x in zip(edges, X.T, strict=True)])
         rounds = int(np.clip(len(X) // _ROWS_PER_ROUND, _LEAST_ROUNDS, _MOST_ROUNDS))
-        options = {"random_state": 0, "max_iter": rounds, "early_stopping": False}
+        options = {"random_state": 0, "max_iter": rounds, "learning_rate": _RATE}
+        options["early_stopping"] = False
         boosted = [boosting(**options).fit(codes, y, sample_weight) for y in targets]
         each = zip(*(one._predictors for one in boosted), strict=True)
         grown = [[tree.nodes for trees in of_round for tree in trees] for of_round in each]

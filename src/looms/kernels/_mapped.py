@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
@@ -103,6 +104,16 @@ class Mapped(Composite):
     def seen(self, samples: Samples) -> Samples:
         """Mapped samples."""
 
+    def _seen(self, samples: Samples) -> Samples:
+        """Mapped samples, which these keep for kernels with the same map: those of a search, and of
+        predictions with the rows of the fit."""
+        arguments = self.get_params(deep=False)
+        known = type(self), *(arguments[name] for name in arguments if name not in self._parts)
+        kept = samples.mapped  # once: another thread may replace it
+        if kept is None or any(map(operator.is_not, kept[0], known)):
+            kept = samples.mapped = known, self.seen(samples)
+        return kept[1]
+
     @property
     def uses(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset()  # inner products and distances of the features are others
@@ -119,17 +130,17 @@ class Mapped(Composite):
         return self.kernel.values(self._seen_pairs(pairs))
 
     def self_values(self, samples: Samples) -> Array:
-        return self.kernel.self_values(self.seen(samples))
+        return self.kernel.self_values(self._seen(samples))
 
     def values_gradient(self, pairs: Pairs, G: Array) -> Array:
         return self.kernel.values_gradient(self._seen_pairs(pairs), G)
 
     def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return self.kernel.self_values_gradient(self.seen(samples), v)
+        return self.kernel.self_values_gradient(self._seen(samples), v)
 
     def _seen_pairs(self, pairs: Pairs) -> Pairs:
-        rows = self.seen(pairs.rows)
-        return Pairs(rows, rows if pairs.diagonal else self.seen(pairs.cols))
+        rows = self._seen(pairs.rows)
+        return Pairs(rows, rows if pairs.diagonal else self._seen(pairs.cols))
 
 
 class Columns(Mapped):

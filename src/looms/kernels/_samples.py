@@ -39,6 +39,10 @@ class Samples:
     weight : (n_samples,) how often each sample counts when a kernel takes a value from
         the data; once by default.
 
+    Attributes
+    ----------
+    mapped : a map of the features, and these samples by it: the last that a kernel asked for.
+
     Examples
     --------
     >>> import numpy as np
@@ -59,6 +63,7 @@ class Samples:
         self.start = start
         self.center = center
         self.weight = np.ones(X.shape[0]) if weight is None else weight
+        self.mapped: tuple[tuple[Any, ...], Samples] | None = None
 
     @property
     def n_samples(self) -> int:

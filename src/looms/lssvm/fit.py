@@ -233,8 +233,21 @@ class KernelMember(Member):
         return X_fit
 
     def outputs(self, X: Matrix | RowBlocks, X_fit: Any) -> Array:
-        f = outputs(self.kernel, X, self.basis(X_fit), self.dual_coef, self.intercept, self.coef)
+        basis, dual_coef = as_expansion(self.basis(X_fit), self.dual_coef, self.coef)
+        samples = self._samples
+        if samples is None or samples.X is not basis:
+            samples = samples_of_fit(basis)
+            if self.coef is None:
+                object.__setattr__(self, "_samples", samples)
+        f = outputs(self.kernel, X, samples, dual_coef, self.intercept)
         return np.asarray(self.weight * f)
+
+    #: Samples of the last outputs, with what the kernel has computed of them.
+    _samples: ClassVar[Samples | None] = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without what can be made again from it."""
+        return {name: value for name, value in vars(self).items() if name != "_samples"}
 
     def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> LeftOut:
         """By the features if these are few, else by the whole kernel matrix."""
@@ -403,18 +416,19 @@ def as_expansion(X_fit: Matrix, dual_coef: Array, coef: Array | None) -> tuple[M
     return W, np.eye(len(W)) if coef.ndim > 1 else np.ones(1)
 
 
+def samples_of_fit(X_fit: Matrix) -> Samples:
+    """Samples that coefficients belong to; of a kernel matrix only the size counts."""
+    return Samples(X_fit, center=center_of(X_fit))
+
+
 def outputs(
     kernel: Kernel,
     X: Matrix | RowBlocks,
-    X_fit: Matrix,
+    basis: Samples,
     dual_coef: Array,
     intercept: Any,
-    coef: Array | None = None,
 ) -> Array:
-    """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or w·x + b with ``coef``."""
-    X_fit, dual_coef = as_expansion(X_fit, dual_coef, coef)
-    # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
-    basis = Samples(X_fit, center=center_of(X_fit))
+    """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
     if isinstance(X, RowBlocks):
         return outputs_on(X, Landmarks(kernel, basis), dual_coef, intercept)
     with blas_threads(max(len(dual_coef), X.shape[0])):

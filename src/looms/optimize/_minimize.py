@@ -69,10 +69,9 @@ def minimize(
     try:
         start = recorder.start(np.clip(theta0, *bounds.T), gradient=max_iter > 0)
         function = Coordinates(recorder, start, bounds, inverse_hessian)
-        if function.follows_curvature:  # it is of another function: at least one step tests it
+        if function.follows_curvature:
             recorder.inverse_hessian = inverse_hessian
-        else:
-            recorder.stop_if_flat(start)
+        recorder.stop_if_flat(start)
         stop_reason = _lbfgs(function, recorder)
     except SearchStopped as stop:
         stop_reason = stop.stop_reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +45,9 @@ class Candidate:
         several candidates it is computed on folds that each was tuned without; if there are no
         such folds, on held-out outputs. Infinite if the candidate could not be evaluated anywhere.
     threshold : threshold of the outputs; (n_classes,) for several classes with a softmax.
-    n_evaluations, n_failures, seconds : evaluations and time of the tuning, and the number of
-        points at which the kernel matrix plus ridge was not positive definite.
+    n_evaluations, n_failures : evaluations of the tuning on all rows, and the number of points at
+        which the kernel matrix plus ridge was not positive definite.
+    seconds : time of the tuning, on parts of the rows and on all.
     stop_reason : reason why the tuning stopped; its value is the advice.
     at_bounds : hyper-parameters that ended at a bound, with advice.
     """
@@ -141,6 +142,7 @@ class Choice:
     loss : loss, threshold and calibrator of the selected candidate.
     weights : (n_candidates,) weights of their outputs, which may all be one's; None if they were
         not stacked.
+    parts : what each candidate was tuned to on the parts of the rows of its problem.
     """
 
     candidates: list[Candidate]
@@ -149,6 +151,7 @@ class Choice:
     index: int
     loss: HeldOutLoss
     weights: Array | None = None
+    parts: list[tuple[Tuned, ...]] = field(default_factory=list)
 
     @property
     def summed(self) -> list[tuple[float, Fit]]:
@@ -201,6 +204,7 @@ def choose(
     }
     candidates: list[Candidate] = []
     tunings: list[Tuning] = []
+    parts: list[tuple[Tuned, ...]] = []
     fits: dict[int, Fit] = {}
     losses: dict[int, HeldOutLoss] = {}
     failures: list[str] = []
@@ -208,12 +212,13 @@ def choose(
         candidate = problem.candidate
         watcher.candidate_begins(f"{kernel_name(candidate.kernel)}, {candidate.criterion}")
         began = time.perf_counter()
-        tuned = problem.tune(**callbacks) if by_value else _tuned_with_weights(problem, **callbacks)
+        tuned = _tuned(problem, not by_value, **callbacks)
         seconds = time.perf_counter() - began
         loss = HeldOutLoss(np.inf) if tuned.fit is None else loss_of(tuned.fit.decided.outputs)
         compared = loss._replace(value=tuned.tuning.value) if by_value else loss
         candidates.append(_candidate(problem, tuned, compared, seconds))
         tunings.append(tuned.tuning)
+        parts.append(tuned.parts)
         if tuned.fit is None:
             failures.append(tuned.failure)
         else:
@@ -224,27 +229,32 @@ def choose(
     if not fits:
         raise ValueError(f"No candidate could be evaluated. {failures[0]}")
     best = min(fits, key=lambda k: candidates[k].loss)
-    return Choice(candidates, tunings, fits, best, losses[best])
+    return Choice(candidates, tunings, fits, best, losses[best], parts=parts)
 
 
-def _tuned_with_weights(problem: Problem, **callbacks: Any) -> Tuned:
-    """Tuned values; weights of features that the kernel leaves open are learned first.
+def _tuned(problem: Problem, learns_weights: bool, **callbacks: Any) -> Tuned:
+    """Values tuned on the parts of the rows, if there are any, and then on all.
 
-    They are those of the kernel tuned without them, under the same criterion.
+    Weights of features that the kernel leaves open are learned first: those of the kernel tuned
+    without them, under the same criterion.
     """
+    parts = tuple(_tuned(part, learns_weights)._replace(samples=None) for part in problem.parts)
+    found = [part.tunings for part in parts if part.fit is not None]
     candidate = problem.candidate
     kernel = None if is_estimator(candidate.kernel) else as_kernel(candidate.kernel)
-    if not (isinstance(kernel, Weighted) and kernel.weights is None):
-        return problem.tune(**callbacks)
+    problem = replace(problem, starts=tuple(tunings[-1] for tunings in found))
+    if not (learns_weights and isinstance(kernel, Weighted) and kernel.weights is None):
+        return problem.tune(**callbacks)._replace(parts=parts)
     small = candidate.with_kernel(kernel.kernel, problem.X, most_landmarks=_LANDMARKS_FOR_WEIGHTS)
-    plain = replace(problem, candidate=small).tune(**callbacks)
+    starts = tuple(tunings[0] for tunings in found)
+    plain = replace(problem, candidate=small, starts=starts).tune(**callbacks)
     if plain.fit is None:
-        return plain
+        return plain._replace(parts=parts)
     assert isinstance(plain.fit.member, KernelMember)
     assert plain.samples is not None
     weighted = kernel.learned(plain.kernel, plain.samples, plain.fit.member.dual_coef)
     tuned = replace(problem, candidate=replace(candidate, kernel=weighted)).tune(**callbacks)
-    return tuned._replace(tunings=plain.tunings + tuned.tunings)
+    return tuned._replace(tunings=plain.tunings + tuned.tunings, parts=parts)
 
 
 def _candidate(problem: Problem, tuned: Tuned, loss: HeldOutLoss, seconds: float) -> Candidate:

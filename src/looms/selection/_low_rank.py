@@ -19,8 +19,9 @@ from looms.kernels._samples import Samples, center_of
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit
 from looms.lssvm.landmarks import Landmarks, Placed, Streamed
+from looms.optimize._curvature import secant_inverse_hessian
 from looms.optimize._minimize import minimize
-from looms.optimize._search import Point
+from looms.optimize._search import Point, free_gradient
 from looms.selection._objective import HeldOutCriterion, HyperPrior, Objective, objective_of
 from looms.selection._subsamples import log2_mu_shift, sampled_rows
 from looms.selection._tuning import Tuning
@@ -32,10 +33,12 @@ SAMPLE_ROWS = 2000
 _POOL_PER_LANDMARK = 10
 #: "auto": from 64 landmarks on, twice as many as long as that, or up to 512 twice as many again,
 #: lowers the criterion on 20,000 rows by a hundredth, by two and four for 1024 and 2048, and by the
-#: standard error of the difference. Up to 1024 the hyper-parameters are tuned for each number by a
-#: few steps on 5000 rows: at those of half as many, more landmarks may seem worse.
+#: standard error of the difference. Up to 256 the hyper-parameters are tuned for each number by a
+#: few steps on 5000 rows, for at those of half as many, more landmarks may seem worse. Beyond, they
+#: follow those of fewer; up to 1024 with a step if it promises what is missing.
 _FIRST_RANK, LARGEST_RANK, _ROWS_PER_LANDMARK, _ROWS_OF_RANK = 64, 2048, 4, 20_000
-_WORTH_IT, _DOUBLINGS, _FEW, _STEPS, _ROWS_OF_STEPS, _MOST_TUNED = 0.01, 2, 512, 2, 5000, 1024
+_WORTH_IT, _DOUBLINGS, _FEW, _STEPS, _ROWS_OF_STEPS = 0.01, 2, 512, 2, 5000
+_MOST_TUNED, _MOST_STEPPED = 256, 1024
 
 
 class LowRankObjective(HeldOutCriterion):
@@ -253,26 +256,63 @@ def _doubled(
     """
     n = len(y)
     rows, of_steps = (sampled_rows(y, size, rng) for size in (_ROWS_OF_RANK, _ROWS_OF_STEPS))
+    curvature: Array | None = None
+    shift = np.log2(n / len(of_steps))
 
-    def tuned(objective: LowRankObjective) -> Point:
-        """Point of the sample at hyper-parameters that become those of the objective's start."""
-        if objective.samples.n_samples <= _MOST_TUNED:
-            part, ridge = objective.subset(of_steps), np.eye(len(objective.theta0))[-1]
-            search = minimize(part.evaluate, part.theta0, part.bounds, max_iter=_STEPS)
-            objective.start_at(search.best.theta - np.log2(n / len(of_steps)) * ridge)
+    def value(objective: LowRankObjective) -> Point:
         part = objective.subset(rows)
         return part.evaluate(part.theta0, gradient=False)
 
+    def tuned(objective: LowRankObjective) -> Point:
+        """Point of the sample at hyper-parameters that become those of the objective's start."""
+        nonlocal curvature
+        part = objective.subset(of_steps)
+        data = part.evaluate, part.theta0, part.bounds
+        search = minimize(*data, max_iter=_STEPS, inverse_hessian=curvature)
+        known = secant_inverse_hessian(search.accepted)
+        curvature = curvature if known is None else known
+        objective.start_at(np.append(search.best.theta[:-1], search.best.theta[-1] - shift))
+        return value(objective)
+
+    def stepped(objective: LowRankObjective, more: Point, missing: float) -> Point:
+        """The same after a step by the curvature of fewer landmarks, if it promises enough."""
+        part = objective.subset(of_steps)
+        start = part.evaluate(part.theta0)
+        if curvature is None or start.gradient is None:
+            return more
+        slope = free_gradient(start.theta, start.gradient, *part.bounds.T)
+        step = -curvature @ slope
+        if -0.5 * float(slope @ step) < missing:
+            return more
+        known = objective.theta0
+        theta = start.theta + step / max(1.0, float(np.linalg.norm(step)))
+        objective.start_at(np.append(theta[:-1], theta[-1] - shift))
+        after = value(objective)
+        if after.value < more.value:
+            return after
+        objective.start_at(known)
+        return more
+
     objective = last = on_landmarks(_FIRST_RANK)
-    point, doublings, m = tuned(objective), 0, objective.samples.n_samples
+    point, doublings, m, before = tuned(objective), 0, objective.samples.n_samples, last.theta0
     while 2 * m <= most_landmarks(n) and doublings < (_DOUBLINGS if m <= _FEW else 1):
         known, last = last.theta0, on_landmarks(2 * m)
-        last.start_at(known)  # where half the landmarks ended
-        more, doublings, m = tuned(last), doublings + 1, last.samples.n_samples
-        gain = (point.value - more.value) / abs(point.value)
-        if more.sure_gain_over(point) and gain > _WORTH_IT * max(1, m / _FEW):
-            objective, point, doublings = last, more, 0
-            objective.gain_of_landmarks = gain
+        m, doublings = last.samples.n_samples, doublings + 1
+        enough = point.value - _WORTH_IT * max(1, m / _FEW) * abs(point.value)
+        if m <= _MOST_TUNED:
+            last.start_at(known)  # where half the landmarks ended
+            more = tuned(last)
+        else:
+            last.start_at(2.0 * known - before)
+            more = value(last)
+            if more.value >= enough and m <= _MOST_STEPPED:
+                more = stepped(last, more, more.value - enough)
+        before = known
+        if more.sure_gain_over(point) and more.value < enough:
+            objective, doublings = last, 0
+            objective.gain_of_landmarks = (point.value - more.value) / abs(point.value)
+            point = more
     if doublings:
         objective.gain_of_landmarks = 0.0
+    objective.curvature = curvature
     return objective

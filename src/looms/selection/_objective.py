@@ -123,6 +123,7 @@ class HeldOutCriterion(ABC):
     least_rows : smallest size of a subsample on which a search begins.
     goes_on_if_sure : False if a gain below the tolerance ends a search even if it is sure.
     known : tuning on a sample that the start comes from, or None.
+    curvature : inverse Hessian near the start, or None if it is not known.
     """
 
     theta0: Array
@@ -133,6 +134,7 @@ class HeldOutCriterion(ABC):
     least_rows: int = 0
     goes_on_if_sure: bool = True
     known: Tuning | None = None
+    curvature: Array | None = None
 
     def __init__(
         self,

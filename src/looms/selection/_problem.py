@@ -29,6 +29,7 @@ class Tuned(NamedTuple):
     mu : regularization; NaN for an estimator.
     samples : samples that the coefficients of the model belong to; None for an estimator.
     failure : reason why there is no model.
+    parts : on the parts of the rows that the problem has.
     """
 
     tunings: tuple[Tuning, ...]
@@ -37,6 +38,7 @@ class Tuned(NamedTuple):
     mu: float
     samples: Samples | None
     failure: str = ""
+    parts: tuple[Tuned, ...] = ()
 
     @classmethod
     def of(cls, objective: Any, tuning: Tuning, fit: Fit | None, failure: str = "") -> Tuned:
@@ -65,6 +67,8 @@ class Problem:
     fit_intercept : whether the model has an intercept.
     units : rows that are held out together.
     seed : of subsamples and landmarks.
+    parts : the same for parts of the rows, which are tuned first.
+    starts : tunings at whose mean a search along gradients begins.
     """
 
     candidate: Any
@@ -75,6 +79,8 @@ class Problem:
     fit_intercept: bool
     units: Units
     seed: int = 0
+    parts: tuple[Problem, ...] = ()
+    starts: tuple[Tuning, ...] = ()
 
     def tune(self, **callbacks: Any) -> Tuned:
         """Values of the candidate with the least criterion, and the model there.

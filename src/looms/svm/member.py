@@ -18,7 +18,7 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._gram import check_finite_lower
 from looms.lssvm._system import targets_as_columns
-from looms.lssvm.fit import Fit, KernelMember, cross_of, outputs
+from looms.lssvm.fit import Fit, KernelMember, cross_of, outputs, samples_of_fit
 from looms.svm._one_against_one import coupled, solved_pairs
 from looms.svm._problem import KKT_TOLERANCE, Loss
 from looms.svm.dual import solve
@@ -64,8 +64,9 @@ class SupportVectorMember(KernelMember):
         """Outputs for the pairs of classes, (b, n_pairs)."""
         alpha = targets_as_columns(self.dual_coef)
         if self.pairwise:  # X has kernel values with all rows of the fit
-            return outputs(self.kernel, X, X_fit, alpha, self.intercept)
-        return outputs(self.kernel, X, X_fit[self.support], alpha[self.support], self.intercept)
+            return outputs(self.kernel, X, samples_of_fit(X_fit), alpha, self.intercept)
+        basis = samples_of_fit(X_fit[self.support])
+        return outputs(self.kernel, X, basis, alpha[self.support], self.intercept)
 
     def outputs(self, X: Matrix | RowBlocks, X_fit: Matrix) -> Array:
         f = self.pair_outputs(X, X_fit)
