@@ -8,9 +8,8 @@ CatBoost at its defaults. ``announced`` is True if a warning told the time of th
 began. Nested scores are made up to ``--most-evaluated`` rows. The table is written to
 ``benchmarks/results/default_call.csv``.
 
-Claims checked: at most five times the time of CatBoost, a minute for 20,000 rows, and at most three
-times the fit for an evaluation. The first is missed at 6000 rows, by a ratio of 5.6, and the last
-at 500, by 3.04.
+Claims checked: at most four times the time of CatBoost, a minute for 20,000 rows, and at most three
+times the fit for an evaluation. The last is missed at 300 rows, by 3.4.
 """
 
 from __future__ import annotations
