@@ -65,7 +65,7 @@ def chosen_anew(estimator: Any) -> Nested:
         share = _TIME_OF_SEVERAL if len(fitted.candidates) > 1 else 1.0
         warn_of_time(outer.n_units * share * fitted.seconds, estimator.n_jobs)
         folds = outer, rows, recipe.cv, fitted.units_of_fit
-        (models,) = tuned_without(estimator, [recipe], *folds, estimator.n_jobs)
+        models = tuned_without(estimator, recipe, *folds, estimator.n_jobs)
     except ValueError as error:
         raise ValueError(
             f"{error}{' Or give fewer windows.' * fitted.units_of_fit.forward} "

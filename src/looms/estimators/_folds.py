@@ -47,29 +47,27 @@ def unfitted(model: Any, **parameters: Any) -> Any:
 
 def tuned_without(
     estimator: Any,
-    models: Sequence[Any],
+    model: Any,
     outer: Units,
     rows: Rows,
     cv: Any,
     units: Units,
     n_jobs: int | None = None,
-) -> list[list[Fitted]]:
-    """Each of some models, tuned anew without each of the outer units.
+) -> list[Fitted]:
+    """A model, tuned anew without each of the outer units.
 
     Parameters
     ----------
     estimator : its callbacks with a method ``on_outer_fold`` are told the estimator, the number of
         models tuned, and their total.
-    models : from `unfitted`.
+    model : from `unfitted`.
     outer : units of the rows that take part.
     rows : of the fit.
     cv, units : of the fit; units that ``cv`` makes for these rows are kept inside of each outer
         one, a number of folds and windows that earlier rows test are made anew.
     n_jobs : number of models tuned at once.
     """
-    n_folds = outer.n_units
-    n_models = n_folds * len(models)
-    stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(n_folds))]
+    stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(outer.n_units))]
 
     config = get_config()  # here, for joblib makes the tasks in other threads
     y, groups = rows.outcome.passed(rows.y), rows.groups if rows.grouped else None
@@ -80,15 +78,14 @@ def tuned_without(
             rows.train[rest],
             (rows.X, y, weight_without(rows, rows.train[rest]), groups),
         )
-        for model in models
         for rest in stay
     )
     tuned: list[Any] = []
     for one in run:
         tuned.append(one)
-        say(estimator, f"fold {len(tuned)} of {n_models}")
-        tell(estimator, "on_outer_fold", len(tuned), n_models)
-    return [tuned[k : k + n_folds] for k in range(0, n_models, n_folds)]
+        say(estimator, f"fold {len(tuned)} of {len(stay)}")
+        tell(estimator, "on_outer_fold", len(tuned), len(stay))
+    return tuned
 
 
 def cv_without(cv: Any, units: Units, rows: Rows, places: AnyArray) -> Any:

@@ -51,10 +51,10 @@ OPERATIONS_OF_SEARCH = 8.0
 #: The same on m landmarks over m², for each row, and for each of those that searches run on.
 _OF_ALL_ROWS, _OF_SOME_ROWS, _ROWS_OF_SEARCH = 12.0, 60.0, 30_000
 #: The same of finding how many landmarks pay, and about how many do so over √n. With them the
-#: default fit on 6000, 20,000 and 100,000 rows takes 0.7 to 2.0 × as long as told
-#: [benchmarks/results/default_call.csv]; with a single kernel, where 64 landmarks pay for a noisy
-#: target and 1024 for a smooth one, the time of 6000 rows is a seventh of it or 1.9 ×.
-_OF_NUMBER, _LANDMARKS_THAT_PAY = 6e11, 3.6
+#: default fit on 6000, 20,000 and 100,000 rows takes 0.9, 1.7 and 0.7 × as long as told
+#: [benchmarks/results/default_call.csv]; 64 landmarks pay for a noisy target, 1024 for a smooth
+#: one.
+_OF_NUMBER, _LANDMARKS_THAT_PAY = 8e11, 3.6
 #: The same of support vector machines: some fifty points with their leave-one-out paths.
 _OF_PATHS = 200.0
 LOSSES = ("squared", "hinge", "squared_hinge")
