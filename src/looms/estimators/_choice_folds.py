@@ -112,7 +112,6 @@ class Part:
         pairwise: bool,
     ) -> Self:
         """Rows in some places of those of a model; ``units`` are those of its fit."""
-        cv = model.cv
         some = rows.train[places]
         factor = np.zeros(len(rows.weight))
         factor[some] = weight_without(rows, some) / rows.weight[some]
@@ -124,7 +123,7 @@ class Part:
             weight = part.weight * class_weights(class_weight, labels, classes, part.weight)
             part = replace(part, fit_weight=weight, selection_weight=weight)
         own = Units.of(
-            cv_without(cv, units, rows, places),
+            cv_without(model.cv, units, rows, places),
             rows.y[some],
             rows.groups[some],
             classes=rows.outcome.stratified,
@@ -198,15 +197,15 @@ class ChoiceFolds:
         ValueError
             If it could not be evaluated on some part.
         """
-        found = dict[int, WithoutFold]()
+        without = dict[int, WithoutFold]()
         for part, one in zip(self._parts_of(model), tuned, strict=True):
             if one.fit is None:
                 raise ValueError(f"A candidate cannot be evaluated on some rows. {one.failure}")
             for k in part.folds:
                 rest = self.rests[k]
                 fit = one.fit if rest is part else self._fit(model, one, part, rest)
-                found[k] = self._without(fit, rest, self.units.tested_by[k])
-        return [found[k] for k in range(self.units.n_units)]
+                without[k] = self._without(fit, rest, self.units.tested_by[k])
+        return [without[k] for k in range(self.units.n_units)]
 
     def _parts_of(self, model: Any) -> list[Part]:
         """Parts that a candidate is tuned on; if all values are given, it is fitted as it is."""

@@ -239,14 +239,14 @@ def _tuned(problem: Problem, learns_weights: bool, **callbacks: Any) -> Tuned:
     without them, under the same criterion.
     """
     parts = tuple(_tuned(part, learns_weights)._replace(samples=None) for part in problem.parts)
-    found = [part.tunings for part in parts if part.fit is not None]
+    of_parts = [part.tunings for part in parts if part.fit is not None]
     candidate = problem.candidate
     kernel = None if is_estimator(candidate.kernel) else as_kernel(candidate.kernel)
-    problem = replace(problem, starts=tuple(tunings[-1] for tunings in found))
+    problem = replace(problem, starts=tuple(tunings[-1] for tunings in of_parts))
     if not (learns_weights and isinstance(kernel, Weighted) and kernel.weights is None):
         return problem.tune(**callbacks)._replace(parts=parts)
     small = candidate.with_kernel(kernel.kernel, problem.X, most_landmarks=_LANDMARKS_FOR_WEIGHTS)
-    starts = tuple(tunings[0] for tunings in found)
+    starts = tuple(tunings[0] for tunings in of_parts)
     plain = replace(problem, candidate=small, starts=starts).tune(**callbacks)
     if plain.fit is None:
         return plain._replace(parts=parts)

@@ -102,19 +102,20 @@ def tune(
     """
     rng = np.random.RandomState(0) if random_state is None else random_state
     size = min(samples_of_search(max_samples, objective.n_samples), objective.rows_of_search)
-    objectives = [objective.subset(rows) for rows in nested_subsets(objective, rng, size)]
+    subsets = nested_subsets(objective, rng, size)
     callbacks = evaluated, begun, progress
     options = minimizer, max_iter, tolerance
-    if starts and objectives and objective.n_samples >= ROWS_OF_STARTS:
+    if starts and subsets and objective.n_samples >= ROWS_OF_STARTS:
         mean = [_mean_of(starts, objective)]
         staged = _StagedSearch(objective, *callbacks, *options, objective.n_samples, mean, False)
         if size < objective.n_samples:
             reasons = [one.stop_reason for one in starts]
             staged.stop_reason = max(reasons, key=lambda one: one is StopReason.MAX_ITER)
         elif max_iter > 0:
-            staged.measure_curvature(objectives[-1])
+            staged.measure_curvature(objective.subset(subsets[-1]))
         search = staged.search(objective)
         return staged.tuning(search), search.best.model
+    objectives = [objective.subset(rows) for rows in subsets]
     if size == objective.n_samples or not objectives:
         objectives.append(objective)
     smallest, thetas = objectives[0], [objective.theta0]
@@ -231,8 +232,8 @@ class _StagedSearch:
             self.begun(stage)
         evaluate = partial(_evaluated, stage, self.evaluated)
         start = evaluate(_moved(self.thetas[0], self.objective, stage))
-        found = difference_inverse_hessian(evaluate, start, stage.bounds, self.tolerance)
-        self.curvature, measured = found
+        options = start, stage.bounds, self.tolerance
+        self.curvature, measured = difference_inverse_hessian(evaluate, *options)
         self.n_measured += 1 + len(measured)
 
     def tuning(self, best: Search, n_landmarks: int | None = None) -> Tuning:
