@@ -85,7 +85,8 @@ class RowBlocks(ABC):
             results = self.results(work, *columns)
             for rows, (sums, parts) in zip(self.places(), results, strict=True):
                 if not whole:
-                    whole.extend(np.empty((self.shape[0], *part.shape[1:])) for part in parts)
+                    n = self.shape[0]  # in memory as the parts are, by rows or by columns
+                    whole.extend(np.empty_like(part, shape=(n, *part.shape[1:])) for part in parts)
                 for column, part in zip(whole, parts, strict=True):
                     column[rows] = part
                 yield sums

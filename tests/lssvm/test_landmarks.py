@@ -3,6 +3,8 @@
 What test_left_out.py has is not here: every verb on every kind of units, for one kernel.
 """
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -76,7 +78,10 @@ def independent(on):
         for seed, (kernel, units) in enumerate(in_turn(KERNELS, UNITS, each=2))
     ],
 )
-def test_slopes_are_those_of_differences(kernel, units, seed, fit_intercept, numerical_gradient):
+def test_slopes_are_those_of_differences(
+    kernel, units, seed, fit_intercept, numerical_gradient, monkeypatch
+):
+    """Also of large units, and where the features of the rows are not kept between sweeps."""
     (X, y, zeta, mu, on), units = problem(kernel, seed), UNITS[units]
     on = independent(on)
     w = np.random.default_rng(0).normal(size=(units.shape[0], *y.shape))
@@ -90,11 +95,14 @@ def test_slopes_are_those_of_differences(kernel, units, seed, fit_intercept, num
         return float(np.nansum(w * f + f**2))
 
     theta = np.append(on.kernel.theta, np.log2(max(mu, 1e-3)))
-    projection = at(theta)
-    slope = np.nan_to_num(w + 2 * projection.outputs(units))
-    ours = np.append(*projection.slopes(units, slope)) * np.log(2.0) * 2.0**theta
     expected = numerical_gradient(value, theta)
-    assert_allclose(ours, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+    for n_kept, largest in product((N**2, 0), (N, 1)):
+        monkeypatch.setattr(landmarks, "_KEPT", n_kept)
+        monkeypatch.setattr(landmarks, "_WITHIN_BLOCK", largest)
+        projection = at(theta)
+        slope = np.nan_to_num(w + 2 * projection.outputs(units))
+        ours = np.append(*projection.slopes(units, slope)) * np.log(2.0) * 2.0**theta
+        assert_allclose(ours, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
 def everything(projection, units):

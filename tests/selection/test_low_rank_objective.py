@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from looms.blocks import ArrayBlocks
-from looms.selection import _low_rank
 from looms.selection._low_rank import low_rank_objective
 from looms.selection._objective import Objective
 from looms.selection._subsamples import log2_mu_shift
@@ -71,8 +70,7 @@ def test_a_search_goes_on_from_the_sample_and_ends_lower():
     assert_allclose(2.0 ** part.theta0[-1] * N / 2, 2.0 ** on_landmarks.theta0[-1] * N)
 
 
-def test_the_ridge_moves_from_the_sample_to_all_rows(monkeypatch):
-    monkeypatch.setattr(_low_rank, "SAMPLE_ROWS", 100)
+def test_the_ridge_moves_from_the_sample_to_all_rows():
     found = []
 
     def tuned(sample, **options):
@@ -82,7 +80,7 @@ def test_the_ridge_moves_from_the_sample_to_all_rows(monkeypatch):
     units, weight = Units.rows(N), np.ones(N)
     start = low_rank_objective(
         *(ArrayBlocks(X, 64), Y),
-        **{"kernel": "rbf", "criterion": "press", "rank": 30, "tuned": tuned},
+        **{"kernel": "rbf", "criterion": "press", "rank": 30, "tuned": tuned, "n_sample": 100},
         **{"units": units, "sample_weight": weight, "selection_weight": weight},
     )
     ((sample, (tuning, _)),) = found

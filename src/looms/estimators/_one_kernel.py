@@ -25,7 +25,12 @@ from looms.kernels._names import KernelLike, as_kernel, is_estimator
 from looms.kernels._samples import Samples, center_of, check_scale
 from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import Fit, KernelMember, LandmarkMember
-from looms.selection._low_rank import LARGEST_RANK, drawn_landmarks, low_rank_objective
+from looms.selection._low_rank import (
+    LARGEST_RANK,
+    SAMPLE_ROWS,
+    drawn_landmarks,
+    low_rank_objective,
+)
 from looms.selection._objective import HeldOutCriterion, objective_of
 from looms.selection._problem import Given, Problem, Tuned
 from looms.selection._scan import scan
@@ -177,12 +182,15 @@ class LeastSquares:
         options = {"criterion": self.criterion, "prior": self.search.prior} | problem.options
         if m is None:
             return objective_of(problem.X, problem.y, kernel=kernel, **options)
+        n = samples_of_search(self.search.max_samples, min(len(problem.y), SAMPLE_ROWS))
+        on_all = replace(self, search=clone(self.search).set_params(max_samples=None))
         return low_rank_objective(
             blocks_of(problem.X),
             problem.y,
             kernel=kernel,
             rank=m,
-            tuned=self.searched,
+            tuned=on_all.searched,
+            n_sample=n,
             random_state=problem.seed,
             **options,
         )

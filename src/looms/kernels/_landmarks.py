@@ -44,14 +44,15 @@ def pivoted_landmarks(
     """
     residual = kernel.self_values(samples).copy()
     least = _EXHAUSTED * residual.max()
-    F = np.empty((samples.n_samples, m))
+    F = np.empty((m, samples.n_samples))
     chosen: list[int] = []
     while len(chosen) < m and residual.max() > least:
         k = len(chosen)
         residual[residual <= least] = 0.0
         drawn = rng.choice(len(residual), _PROPOSALS, p=residual / residual.sum())
         proposals = Samples(samples.X[drawn], center=samples.center)
-        H = kernel.values(Pairs(proposals, proposals)) - F[drawn, :k] @ F[drawn, :k].T
+        known = F[:k, drawn]
+        H = kernel.values(Pairs(proposals, proposals)) - known.T @ known
         left, accepted = H.copy(), list[int]()
         thresholds = rng.random_sample(_PROPOSALS) * residual[drawn]
         for j in range(_PROPOSALS):
@@ -65,11 +66,11 @@ def pivoted_landmarks(
         if not accepted:
             break
         pivots = drawn[accepted]
-        new = slice(k, k + len(pivots))
-        columns = kernel.values(Pairs(samples, Samples(samples.X[pivots], center=samples.center)))
-        columns -= F[:, :k] @ F[pivots, :k].T
-        F[:, new] = lapack.dtrtrs(L, columns.T, lower=1)[0].T
-        residual = np.maximum(residual - np.square(F[:, new]).sum(axis=1), 0.0)
+        new = F[k : k + len(pivots)]
+        rows = kernel.values(Pairs(Samples(samples.X[pivots], center=samples.center), samples))
+        rows -= F[:k, pivots].T @ F[:k]
+        np.matmul(lapack.dtrtri(L, lower=1)[0], rows, out=new)
+        residual = np.maximum(residual - np.einsum("ij,ij->j", new, new), 0.0)
         residual[pivots] = 0.0
         chosen += pivots.tolist()
     return np.array(chosen, dtype=np.intp)

@@ -7,9 +7,9 @@ K_ZZ + δ = RᵀR the features are φ = [k(x, Z) R⁻¹, 1], and with T of these
     A = Σ_i ζ_i φ_i φ_iᵀ + n μ diag(1, …, 1, 0) = L Lᵀ,   t_i = L⁻¹ φ_i,
     e_G = r_G + T_G (1 − T_Gᵀ ζ T_G)⁻¹ T_Gᵀ ζ r_G = (1 − T_G T_Gᵀ ζ)⁻¹ r_G,   r = y − f.
 
-No features are kept between sweeps over the blocks. One sweep gives A, one the residuals of rows
-and of small units within a block, two those of units of any size, and two more the gradient of a
-criterion in every hyper-parameter.
+One sweep over the blocks gives A, one the residuals of rows and of small units within a block, two
+those of units of any size, and two more the gradient of a criterion in every hyper-parameter. Few
+rows in memory keep their t between the sweeps; many have it made anew.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scipy.linalg import blas, lapack
 
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks
+from looms.blocks import ArrayBlocks, RowBlocks
 from looms.kernels import Kernel
 from looms.kernels._samples import Pairs, Samples
 from looms.lssvm._system import LeverageError, NotPositiveDefiniteError, targets_as_columns
@@ -41,6 +41,7 @@ from looms.units import Batch, Units
 
 _PANEL = 64  # columns of a triangular matrix, taken as a full one
 _NUMBERS = 1 << 23  # in the sums of a block over several units
+_KEPT = 1 << 25  # numbers of T that are kept between sweeps
 #: Rows of a unit that is held out within its block.
 _WITHIN_BLOCK = 256
 #: Smaller units that are in several blocks; each takes a matrix of the landmarks.
@@ -162,7 +163,7 @@ class _OfUnits:
 
 
 class Streamed(Projection):
-    """P of a model on landmarks, with no more than (m + 1)² and (n, t) numbers in memory.
+    """P of a model on landmarks, which of many rows keeps (m + 1)² and (n, t) numbers in memory.
 
     It minimizes ½ n μ cᵀ (K_ZZ + δ) c + ½ Σ_i ζ_i (y_i − k(x_i, Z) c − b)²; landmarks and n μ stay
     the same while rows are held out.
@@ -223,6 +224,7 @@ class Streamed(Projection):
             V[:m] = blas.dtrmm(1.0, R_inverse, V[:m])
         self.V, self.coef, self._intercept = V, theta[:m], theta[m:].sum(axis=0)
         self._rows: tuple[Array, Array] | None = None  # leverages left 1 − h, and r
+        self._T = np.empty((n, 0))  # (n, q) if they are kept
         self._of_units: _OfUnits | None = None
         self._in_memory: Thin | None = None
 
@@ -357,8 +359,8 @@ class Streamed(Projection):
 
         Notes
         -----
-        6 n m² flops and two kernel values for every row and landmark, in two sweeps; if all units
-        are large, 8 n m for each instead.
+        6 n m² flops and two kernel values for every row and landmark, in two sweeps, or 4 n m² and
+        one kernel value if T is kept; if all units are large, 8 n m for each instead.
         """
         known, m, zeta, (left, r) = (
             self._without(units),
@@ -368,15 +370,18 @@ class Streamed(Projection):
         )
         placed, e, g = known.placed, known.e.swapaxes(0, 1), -slope.swapaxes(0, 1)
         work = partial(_slope_moments, self.landmarks, self.V, placed.large)
-        (M, of_u, of_g), (u,) = placed.sweep(work, g, e, zeta, left)
-        b = known.inverse(self.V.T @ of_g)
+        (M, of_u, of_g), (u,) = placed.sweep(work, self._T, g, e, zeta, left)
+        kept = self._T.size > 0
+        b = known.inverse(of_g if kept else self.V.T @ of_g)
         of_u += b.sum(axis=0)
         w = self.V @ of_u
         Va, Vb = (np.einsum("qp,kpt->qkt", self.V, z) for z in (known.z, b))
         some = placed.n_large < placed.units.n_units
-        known_sums = self.V, M if some else None, self.coef, w, placed.large, Va, Vb
+        columns = self.coef, -w[:m], Va[:m], Vb[:m]
+        of_basis = (of_u, np.moveaxis(known.z, 0, 1), np.moveaxis(b, 0, 1)) if kept else (w, Va, Vb)
+        known_sums = self.V, M if some else None, placed.large, columns, of_basis
         contraction = partial(_contraction, self.landmarks, *known_sums)
-        (slopes,), _ = placed.sweep(contraction, u, e, r, zeta)
+        (slopes,), _ = placed.sweep(contraction, self._T, u, e, r, zeta)
         half = w[:m] @ self.coef.T - np.einsum("ikt,jkt->ij", Va[:m], Vb[:m])
         of_gram = 0.5 * (half + half.T)
         if some:
@@ -405,10 +410,11 @@ class Streamed(Projection):
         step = max(1, _NUMBERS // q**2)
         for start in range(0, max(1, placed.n_large), step):
             some = range(start, min(start + step, placed.n_large))
+            keeps = isinstance(placed.blocks, ArrayBlocks) and len(self.y) * q <= _KEPT
             work = partial(
-                _residuals, self.landmarks, self.V, self.coef, self._intercept, placed.large, some
+                _residuals, self.landmarks, self.V, self._theta, placed.large, some, keeps
             )
-            sums, (left, r, e) = placed.sweep(work, self.y, self.zeta)
+            sums, (left, r, e, self._T) = placed.sweep(work, self.y, self.zeta)
             M[some.start : some.stop], z[some.start : some.stop] = sums
         self._rows = left, r
         safe = left > len(left) * np.finfo(np.float64).eps
@@ -477,23 +483,22 @@ def _products(landmarks: Landmarks, columns: Array, X: Matrix) -> tuple[tuple[()
 def _residuals(
     landmarks: Landmarks,
     V: Array,
-    coef: Array,
-    intercept: Array,
+    theta: Array,
     large: AnyArray,
     some: range,
+    keeps: bool,
     X: Matrix,
     y: Array,
     zeta: Array,
     ids: AnyArray,
-) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
-    """1 − h, r = y − f and e of a block; sums T_Gᵀ ζ T_G and T_Gᵀ ζ r_G of some large units.
+) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+    """1 − h, r = y − f, e and, if it is kept, T of a block; sums T_Gᵀ ζ [T_G, r_G] of some units.
 
     e of large units is r: T_G z_G is still to be added.
     """
-    K = landmarks.cross(X)
-    T = triangular_product(V, K)
+    T = triangular_product(V, landmarks.cross(X))
     left = 1.0 - zeta * np.einsum("ij,ij->j", T, T)
-    r = y - (K.T @ coef + intercept)
+    r = y - T.T @ theta
     e = _within_block(T, left, zeta, ids, large, np.repeat(r[:, None], ids.shape[1], 1))
     q = len(T)
     M, of_r = np.zeros((len(some), q, q)), np.zeros((len(some), q, y.shape[1]))
@@ -503,7 +508,7 @@ def _residuals(
             own *= root
             np.matmul(own, own.T, out=M[at])
             of_r[at] = own @ (root[:, None] * r[rows])
-    return (M, of_r), (left, r, e)
+    return (M, of_r), (left, r, e, T.T if keeps else np.empty((len(y), 0)))
 
 
 def _solved(
@@ -537,6 +542,7 @@ def _slope_moments(
     V: Array,
     large: AnyArray,
     X: Matrix,
+    T: Array,
     g: Array,
     e: Array,
     zeta: Array,
@@ -545,25 +551,25 @@ def _slope_moments(
 ) -> tuple[tuple[Array, Array, Array], tuple[Array]]:
     """Sums Σ t_i C_ij t_jᵀ and Σ t uᵀ over small units, Σ φ gᵀ over each large one, u of the rows.
 
-    u of large units is g: ζ T_G b_G is still to be added.
+    If T is kept, t takes the place of φ. u of large units is g: ζ T_G b_G is still to be added.
     """
-    K, q = landmarks.cross(X), len(V)
+    basis, q = _basis(landmarks, V, X, T), len(V)
     of_g = np.zeros((int(large.max()) + 1, q, g.shape[2]))
     small = (ids >= 0)[:, :, None]
     for k, place, rows in _large_units(ids, large):
-        of_g[place, : len(K)] += K[:, rows] @ g[rows, k]
-        of_g[place, len(K) :] += g[rows, k].sum(axis=0)
+        of_g[place] += basis[:, rows] @ g[rows, k]
         small[rows, k] = False
     if not small.any():
         return (np.zeros((q, q)), np.zeros((q, g.shape[2])), of_g), (g,)
-    T, own = triangular_product(V, K), zeta[:, None, None]
+    T = basis if T.size else triangular_product(V, basis)
+    own = zeta[:, None, None]
     u = own * _within_block(T, left, zeta, ids, large, g / own)
     of_u = T @ (u * small).sum(axis=1)
     sets = _small_units(ids, large)
     if sets:
         return (T @ _times_C(T, e, u, zeta, small, sets).T, of_u, of_g), (u,)
     d = zeta * (small * e * u).sum(axis=(1, 2))
-    T *= np.sqrt(np.abs(d))
+    T = T * np.sqrt(np.abs(d))
     square = T @ T.T
     if (d < 0).any():
         below = T[:, d < 0]
@@ -575,12 +581,11 @@ def _contraction(
     landmarks: Landmarks,
     V: Array,
     M: Array | None,
-    coef: Array,
-    w: Array,
     large: AnyArray,
-    Va: Array,
-    Vb: Array,
+    columns: tuple[Array, ...],
+    of_basis: tuple[Array, Array, Array],
     X: Matrix,
+    T: Array,
     u: Array,
     e: Array,
     r: Array,
@@ -589,32 +594,38 @@ def _contraction(
 ) -> tuple[tuple[Array], tuple[()]]:
     """Sum over a block of Σ_ij G_ij ∂k(x_i, z_j)/∂θ, where G = ∂J/∂k(x_i, z_j).
 
-    M is Tᵀ C T of small units, None if there are none.
+    M is Tᵀ C T of small units, None if there are none; ``columns`` are c, −w, V a and V b of the
+    landmarks, ``of_basis`` w, V a and V b, or without V if T is kept.
     """
-    pairs, m = landmarks.pairs(X), len(landmarks)
-    K = landmarks.values(pairs)
+    basis = _basis(landmarks, V, X, T)
     own, small, u = zeta[:, None, None], (ids >= 0)[:, :, None], u.copy()
-    of_a, of_b = (_times(K, V.reshape(len(V), -1)).reshape(len(u), *V.shape[1:]) for V in (Va, Vb))
+    of_w, of_a, of_b = (np.tensordot(basis, each, (0, 0)) for each in of_basis)
     with_a, with_b = -own * of_b, -own * of_a
     for k, place, rows in _large_units(ids, large):
         u[rows, k] += zeta[rows, None] * of_b[rows, place]
         with_a[rows, place] += u[rows, k]
         with_b[rows, place] += zeta[rows, None] * e[rows, k]
         small[rows, k] = False
-    left = zeta[:, None] * _times(K, w) - u.sum(axis=1)
-    if M is None:
-        G = np.zeros(K.shape)
-    else:
-        T = triangular_product(V, K)
-        square = _times_C(T, e, u, zeta, small, _small_units(ids, large))
-        T *= zeta
-        square -= M @ T
-        square *= 2.0
-        G = upper_product(V, square, out=K)  # new arrays of this size take long
-    columns = (coef, -w[:m], Va[:m], Vb[:m])
+    left = zeta[:, None] * of_w - u.sum(axis=1)
     factors = (left, zeta[:, None] * r, with_a, with_b)
-    G += _side_by_side(columns) @ _side_by_side(factors).T
-    return (landmarks.kernel.values_gradient(pairs, G.T),), ()
+    G = _side_by_side(columns) @ _side_by_side(factors).T
+    if M is not None:
+        T = basis if T.size else triangular_product(V, basis)
+        square = _times_C(T, e, u, zeta, small, _small_units(ids, large))
+        removed = M @ T
+        removed *= zeta
+        square -= removed
+        square *= 2.0
+        G += upper_product(V, square)[: len(G)]
+    return (landmarks.kernel.values_gradient(landmarks.pairs(X), G.T),), ()
+
+
+def _basis(landmarks: Landmarks, V: Array, X: Matrix, T: Array) -> Array:
+    """(q, n_rows) t of the rows of a block if ``T`` has them, (n_rows, q), else [k(x, Z), 1]."""
+    if T.size:
+        return T.T
+    K = landmarks.cross(X)
+    return K if len(V) == len(K) else np.vstack([K, np.ones(K.shape[1])])
 
 
 def _side_by_side(arrays: tuple[Array, ...]) -> Array:
@@ -650,12 +661,12 @@ def triangular_product(V: Array, K: Array, last: Array | None = None) -> Array:
     return product
 
 
-def upper_product(V: Array, S: Array, out: Array) -> Array:
-    """The first rows of V S, as many as ``out`` has, for upper triangular ``V``, by panels."""
-    for start in range(0, len(out), _PANEL):
-        stop = min(start + _PANEL, len(out))
-        np.matmul(V[start:stop, start:], S[start:], out=out[start:stop])
-    return out
+def upper_product(V: Array, S: Array) -> Array:
+    """V S for upper triangular ``V``, by panels, in the place of S."""
+    for start in range(0, len(S), _PANEL):
+        stop = min(start + _PANEL, len(S))
+        np.matmul(V[start:stop, start:], S[start:], out=S[start:stop])
+    return S
 
 
 def _large_units(ids: AnyArray, large: AnyArray) -> Iterator[tuple[int, int, AnyArray]]:

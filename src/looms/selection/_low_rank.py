@@ -162,6 +162,7 @@ def low_rank_objective(
     kernel: KernelLike,
     rank: int | str,
     tuned: Callable[..., tuple[Tuning, Fit | None]],
+    n_sample: int = SAMPLE_ROWS,
     random_state: int = 0,
     sample_weight: Array | None = None,
     selection_weight: Array | None = None,
@@ -178,12 +179,13 @@ def low_rank_objective(
     ----------
     blocks, y : rows and targets.
     rank : number of landmarks, or "auto" for as many as pay on the sample.
-    tuned : `tune` with its options.
+    tuned : `tune` with its options, for all rows of the sample.
+    n_sample : number of rows of the sample.
     random_state : seed of the sample and the landmarks.
     kernel, sample_weight, selection_weight, units, prior, options : as for `Objective`.
     """
     n, rng = len(y), np.random.RandomState(random_state)
-    rows = sampled_rows(y, SAMPLE_ROWS, rng)
+    rows = sampled_rows(y, n_sample, rng)
     sample = objective_of(
         blocks.rows(rows),
         y[rows],

@@ -68,8 +68,8 @@ def tune(
     """Hyper-parameters that minimize a leave-one-out criterion, and the model there.
 
     On landmarks the search begins at the objective's own start, without a scan. It is over if a
-    sample that has as many rows as ``max_samples`` gave the start. A search that begins at tunings
-    of parts of the samples ends at the first gain that is within the tolerance.
+    sample gave the start, and ``max_samples`` are no more than it may have. A search that begins at
+    tunings of parts of the samples ends at the first gain that is within the tolerance.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def tune(
         known is not None
         and known.stop_reason is not StopReason.NEVER_EVALUATED
         and size < objective.n_samples
-        and size <= known.stages[-1][0]
+        and size <= objective.least_rows
     ):
         staged.stop_reason = known.stop_reason
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
