@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from looms._version import __version__
     from looms.assessment import assess, compare
     from looms.estimators import (
+        BoostedTreesClassifier,
+        BoostedTreesRegressor,
         BoundWarning,
         ColumnsWarning,
         DuplicatesWarning,
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from looms.scores import Scores
 
 __all__ = [
+    "BoostedTreesClassifier",
+    "BoostedTreesRegressor",
     "BoundWarning",
     "ColumnsWarning",
     "DuplicatesWarning",

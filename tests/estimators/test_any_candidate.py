@@ -35,7 +35,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import all_estimators
 from stacks import stacked_classifier, stacked_regressor
 
-from looms import Intervals, KernelClassifier, TabularRegressor, assess
+from looms import Intervals, KernelClassifier, TabularRegressor, assess, load
 from looms.folds import GapKFold
 from looms.kernels import RBF
 
@@ -362,6 +362,54 @@ def test_candidates_that_choose_columns_by_name_are_told_where_to(candidate):
     table = pd.DataFrame(X, columns=["crp", "age", "dose"])
     with pytest.raises(ValueError, match="preprocess="):
         TabularRegressor([candidate]).fit(table, Y)
+
+
+TABLE = pd.DataFrame({"size": X[:, 0].round(1), "other": X[:, 1].round(1)})
+TABLE["color"] = np.where(X[:, 2] > 0, "red", "blue")
+TABLE.loc[::7, ["size", "color"]] = None
+
+
+class OfColor(RegressorMixin, BaseEstimator):
+    """Mean of the targets for each color, from a data frame."""
+
+    def fit(self, X, y):
+        colors = X["color"].astype(object).fillna("none")
+        self.means_ = {color: float(np.mean(y[colors == color])) for color in set(colors)}
+        self.columns_ = X.columns.to_list()
+        return self
+
+    def predict(self, X):
+        return np.array([self.means_[c] for c in X["color"].astype(object).fillna("none")])
+
+
+def test_estimators_may_take_the_columns_of_the_table(tmp_path):
+    by_color = OfColor()
+    model = TabularRegressor([by_color], columns="raw", target="none").fit(TABLE, Y)
+    alone, (member,) = clone(by_color).fit(TABLE, Y), model.members_
+    assert member.estimator.columns_ == ["size", "other", "color"]
+    assert_allclose(model.predict(TABLE), alone.predict(TABLE))
+    rest = np.ones(N, dtype=bool)
+    rest[next(iter(member.units))] = False
+    without = clone(by_color).fit(TABLE[rest], Y[rest]).predict(TABLE[~rest])
+    assert_allclose(member.held_out[~rest], without)
+    assert np.isfinite(model.evaluate()["rmse"])
+    model.save(tmp_path / "model.looms", trusted=[OfColor])
+    loaded = load(tmp_path / "model.looms", trusted=[OfColor])
+    assert_allclose(loaded.predict(TABLE), alone.predict(TABLE))
+    with pytest.raises(ValueError, match="columns='raw'"):
+        TabularRegressor(["linear", by_color]).fit(TABLE, Y)
+    numbers = TABLE[["other"]]
+    with pytest.raises(ValueError, match="cannot undo"):
+        TabularRegressor([by_color], preprocess=StandardScaler(), columns="raw").fit(numbers, Y)
+
+
+def test_auto_stands_among_others():
+    model = stacked_regressor(["auto", Ridge(), "rbf"]).fit(X, Y)
+    auto = stacked_regressor().fit(X, Y)
+    expected = [one.kernel_name for one in auto.candidates_ if one.kernel_name != "rbf"]
+    found = [one.kernel_name for one in model.candidates_]
+    assert found == [*expected, "Ridge()", "rbf"]
+    assert_allclose(stacked_regressor(["auto"]).fit(X, Y).predict(X), auto.predict(X))
 
 
 SPLITS = [(np.arange(20), np.arange(20, 30))]

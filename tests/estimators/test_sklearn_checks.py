@@ -10,6 +10,8 @@ from sklearn.utils.estimator_checks import (
 from stacks import stacked_regressor
 
 from looms import (
+    BoostedTreesClassifier,
+    BoostedTreesRegressor,
     Intervals,
     KernelClassifier,
     KernelRegressor,
@@ -36,6 +38,8 @@ ESTIMATORS = [
     TabularClassifier(["linear"]),
     TabularRegressor(["linear"]),
     Intervals(Ridge()),
+    BoostedTreesClassifier(),
+    BoostedTreesRegressor(),
 ]
 
 #: What runs other code, or takes long.

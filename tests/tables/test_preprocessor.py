@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -621,3 +621,35 @@ def test_memory_of_many_rows_is_that_of_two_matrices(monkeypatch):
     assert peak < 2.7 * X.nbytes
     monkeypatch.setattr(_preprocessor, "_NUMBERS", X.size)
     assert_array_equal(model.transform(X), matrix)
+
+
+def test_features_tell_the_cells_they_were_made_of():
+    table = pd.DataFrame(
+        {
+            "size": [0.1, None, 12345.678, 3.0],
+            "day": pd.to_datetime(["2024-02-25", "2024-02-26", None, "1969-12-31"]),
+            "color": ["rare", None, "b", "rare"],
+            "ok": [True, False, True, True],
+            "many": ["x", "y", "z", "x"],
+        }
+    )
+    prepare = TablePreprocessor(max_categories=2)
+    cells = prepare.inverse_transform(prepare.fit_transform(table))
+    assert cells.columns.to_list() == [*table]
+    assert_array_equal(cells["size"], table["size"])
+    assert_array_equal(cells["day"], [19778, 19779, np.nan, -1])
+    found = {name: [None if c != c else c for c in cells[name]] for name in ("color", "ok", "many")}
+    assert found["color"] == ["rare", "rare values", "rare values", "rare"]
+    assert found["ok"] == ["True", "False", "True", "True"]
+    assert found["many"] == ["x", "rare", "rare", "x"]
+    new = prepare.inverse_transform(prepare.transform(table.assign(ok="False", size=-1.25)))
+    assert (new["size"] == -1.25).all()
+    assert (new["ok"] == "False").all()
+    few = TablePreprocessor().fit(table)
+    unseen = few.inverse_transform(few.transform(table.assign(color=[None, "new", "b", "rare"])))
+    assert [None if c != c else c for c in unseen["color"]] == [None, None, "b", "rare"]
+    with pytest.raises(ValueError, match="9 features"):
+        few.inverse_transform(np.zeros((2, 9)))
+    matrix = sparse.csr_array(np.array([[0.0, 2.0, 0.0, -4.0], [0.0, 0.0, 0.0, 1.0]]))
+    back = TablePreprocessor().fit(matrix)
+    assert_allclose(back.inverse_transform(back.transform(matrix)).toarray(), matrix.toarray())

@@ -114,8 +114,8 @@ class ModelRequest:
     candidates
         Kernels to compare or stack, such as linear,rbf: linear, rbf, ard, laplacian, matern12 and
         others, also after ranked_ (for columns with long tails) or weighted_ (by feature). Default
-        auto: linear, rbf, ranked_laplacian and weighted_matern12; from 400 rows on boosted trees
-        beside them, and from 1000 rows on without rbf.
+        auto, which may have others beside it: linear, rbf, ranked_laplacian and weighted_matern12;
+        from 400 rows on boosted trees beside them, and from 1000 rows on without rbf.
     combine
         With several candidates: stack them (default), or keep the best, by five folds that each was
         tuned without.
@@ -214,8 +214,6 @@ class ModelRequest:
         named = self.candidates or []
         if "precomputed" in named:
             raise InputError("--candidates precomputed is for Python; here rows have features")
-        if "auto" in named and len(named) > 1:
-            raise InputError("--candidates auto is several kernels: leave it out, or the others")
         for option, names in {"--candidates": named, "--order": self.order or []}.items():
             if twice := [name for name in names if names.count(name) > 1]:
                 raise InputError(f"{option} has {twice[0]} more than once: name it once")
@@ -259,23 +257,22 @@ class ModelRequest:
         if self.folds:
             values["cv"] = self.folds
         if any(getattr(self, name) for name in OF_CANDIDATES):
-            values["candidates"] = self._candidates(kind(), classes, rows)
+            values["candidates"] = self._candidates(kind(self.kernels), classes, rows)
         return kind(**values)
 
-    def _candidates(self, of_auto: Any, classes: bool, rows: Any) -> list[Any]:
-        """Candidates with the expert options, one for each kernel and criterion, and the others."""
+    def _candidates(self, model: Any, classes: bool, rows: Any) -> list[Any]:
+        """Those of a model with the expert options: one for each kernel and criterion, and the
+        others."""
         options = {OF_SEARCH[name]: value for name, value in self._values(*OF_SEARCH).items()}
         kind: Any = looms.KernelClassifier if classes else looms.KernelRegressor
         m = value_of("n_landmarks", self.n_landmarks or "auto")
         if self.loss is not None and not classes:
             raise InputError("--loss is for classification, but this is a regression; see --task")
-        tried = [kind(kernel) for kernel in self.kernels if kernel != "auto"]
-        tried = tried or of_auto._candidates_for(rows)
         criteria: list[Any] = list(self.criterion) if self.criterion else [None]
         searches = [looms.Search(criterion, prior=self.prior, **options) for criterion in criteria]
         of_all = {"n_landmarks": m} | ({"loss": self.loss} if self.loss else {})
         candidates: list[Any] = []
-        for one in tried:
+        for one in model._candidates_for(rows):
             made = [one]
             if isinstance(one, kind):
                 made = [clone(one).set_params(search=search, **of_all) for search in searches]

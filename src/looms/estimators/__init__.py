@@ -9,6 +9,7 @@ from looms.estimators._prevalence import at_prevalence
 from looms.estimators._search import Search
 from looms.estimators._tabular_classifier import TabularClassifier
 from looms.estimators._tabular_regressor import TabularRegressor
+from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
 from looms.estimators._warnings import (
     BoundWarning,
     ColumnsWarning,
@@ -18,6 +19,8 @@ from looms.estimators._warnings import (
 )
 
 __all__ = [
+    "BoostedTreesClassifier",
+    "BoostedTreesRegressor",
     "BoundWarning",
     "ColumnsWarning",
     "DuplicatesWarning",

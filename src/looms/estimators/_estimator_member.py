@@ -35,6 +35,7 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, Member
 from looms.lssvm.left_out import Refits
 from looms.selection._problem import Given, Problem
+from looms.tables import TablePreprocessor
 from looms.units import Units
 
 #: Folds for held-out outputs of single rows or groups.
@@ -108,6 +109,7 @@ class EstimatorMember(Member):
     units : these folds, and ``without`` the members without each of them, which the fit keeps.
     keeps_shares : True if classes weigh in fits without a fold as they do in all rows.
     by_groups : True if fits get the groups of their rows.
+    columns : preparation whose inverse gives the estimator the columns as they were, or None.
     """
 
     closed = False
@@ -120,6 +122,7 @@ class EstimatorMember(Member):
     without: tuple[EstimatorMember, ...] = ()
     keeps_shares: bool = False
     by_groups: bool = False
+    columns: TablePreprocessor | None = None
 
     def __repr__(self) -> str:
         return f"EstimatorMember({self.estimator!r}, weight={self.weight:.3g})"
@@ -137,7 +140,8 @@ class EstimatorMember(Member):
         return self.weight * f.reshape(len(f), *self.shape)
 
     def values(self, X: Matrix) -> Array:
-        """Outputs in columns, (b, t), of the fitted estimator."""
+        """Outputs in columns, (b, t), of the fitted estimator for prepared rows."""
+        X = self._taken(X)
         if not self.outcome.decides:
             return predicted(self.estimator, X)
         likely = hasattr(self.estimator, "predict_proba")
@@ -159,6 +163,10 @@ class EstimatorMember(Member):
         kept = [(none, self.values), *((rows, one.values) for rows, one in pairs)]
         return self.left_out(X, y, zeta, fit_intercept, kept)
 
+    def _taken(self, X: Matrix) -> Any:
+        """Prepared rows as the estimator takes them."""
+        return X if self.columns is None else self.columns.inverse_transform(X)
+
     def _groups_in(self, units: Units | None) -> AnyArray | None:
         """Groups of rows that fits get, of the units of these rows."""
         return units.clusters if self.by_groups and units is not None else None
@@ -166,7 +174,8 @@ class EstimatorMember(Member):
     def trained(
         self, X: Matrix, y: Array, zeta: Array, groups: AnyArray | None = None
     ) -> EstimatorMember:
-        """A clone of the estimator, fitted to some rows."""
+        """A clone of the estimator, fitted to some prepared rows."""
+        X = self._taken(X)
         estimator = fitted(self.estimator, X, self.outcome.values(y), unequal(zeta), groups)
         if self.outcome.decides:
             _check_values(estimator)
@@ -238,8 +247,8 @@ def _words(error: Exception) -> str:
     if not _OF_NAMES.search(cause):
         return cause
     return (
-        f"{cause.rstrip('.')}. Candidates get prepared columns without names: choose columns by "
-        "name in preprocess=."
+        f"{cause.rstrip('.')}. Candidates get prepared columns without names: set columns='raw', "
+        "or choose columns by name in preprocess=."
     )
 
 
@@ -256,9 +265,17 @@ def _few_folds(labels: AnyArray, units: Units, classes: bool) -> Units:
 
 
 def estimator_problem(
-    estimator: Any, rows: Rows, X: Matrix | RowBlocks, units: Units, outer: Units | None
+    estimator: Any,
+    rows: Rows,
+    X: Matrix | RowBlocks,
+    units: Units,
+    outer: Units | None,
+    columns: TablePreprocessor | None,
 ) -> Problem:
-    """An estimator as it is, on the rows of a fit; in the folds ``outer`` if they are given."""
+    """An estimator as it is, on the rows of a fit; in the folds ``outer`` if they are given.
+
+    It takes the rows before their preparation by ``columns``, if that is given.
+    """
     y = rows.own(rows.targets)
     member = EstimatorMember(
         weight=1.0,
@@ -267,6 +284,7 @@ def estimator_problem(
         shape=y.shape[1:],
         keeps_shares=outer is not None and rows.outcome.decides and rows.weighs,
         by_groups=rows.grouped,
+        columns=columns,
     )
     weights = rows.own(rows.fit_weight), rows.own(rows.selection_weight)
     problem = Problem(Given(estimator, "press", member), X, y, *weights, True, outer or units)

@@ -515,7 +515,7 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(self.cv, Iterator):  # which gives its folds once
                 model = copy(self)
                 model.cv = list(self.cv)
-            fitted = model._fit_on(self._rows(X, y, weight, groups, order), watcher)
+            fitted = model._fit_on(self._rows(X, y, weight, groups, order), watcher, columns)
             fitted = replace(fitted, seconds=time.perf_counter() - began)
             self._set_fit(fitted, columns, table)
             watcher.ends()
@@ -931,10 +931,13 @@ class Model(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         kernels = self._kernel_candidates
         return len(self._candidates) > 1 or not kernels or kernels[0].mu is None
 
-    def _fit_on(self, rows: Rows, watcher: CallbackWatcher) -> Fitted:
-        """The fitted model of rows: the candidate with the smallest loss, or a stack of several."""
+    def _fit_on(self, rows: Rows, watcher: CallbackWatcher, columns: Any) -> Fitted:
+        """The fitted model of rows: the candidate with the smallest loss, or a stack of several.
+
+        ``columns`` has prepared the rows, unless it is None.
+        """
         with blas_threads(len(rows.train)):
-            return selected(self, rows, watcher)
+            return selected(self, rows, watcher, columns)
 
     def _recipe(self, choice: Choice, candidates: Sequence[Any]) -> Any:
         """Unfitted model that `evaluate` fits without each fold.

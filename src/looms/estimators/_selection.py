@@ -48,8 +48,11 @@ from looms.units import Units
 MOST_IN_FOLDS = 2000
 
 
-def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> Fitted:
-    """The fitted model of rows: the candidate with the smallest loss, or a stack of several."""
+def selected(model: Any, rows: Rows, watcher: CallbackWatcher, columns: Any) -> Fitted:
+    """The fitted model of rows: the candidate with the smallest loss, or a stack of several.
+
+    ``columns`` has prepared the rows, unless it is None.
+    """
     every = _checked(model, rows)
     pairwise = any(kernel.pairwise for kernel in model._kernels())
     X = training_rows(every.X, every.train, pairwise)
@@ -75,7 +78,7 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher) -> Fitted:
     problems = [
         problem_of(one, rows, X, units, model.fit_intercept, folds.problems(one) if folds else ())
         if one in kernels
-        else estimator_problem(one, rows, X, units, outer)
+        else estimator_problem(one, rows, X, units, outer, model._columns_before(one, columns))
         for one in candidates
     ]
     watcher.begins(len(problems))

@@ -26,7 +26,7 @@ from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._model import Model, fitted_part
 from looms.estimators._targets import plain_targets
-from looms.estimators._trees import BoostedTreesClassifier, BoostedTreesRegressor
+from looms.estimators._trees import BoostedTrees, BoostedTreesClassifier, BoostedTreesRegressor
 from looms.estimators._warnings import (
     warn_of_columns,
     warn_of_groups,
@@ -69,6 +69,7 @@ class Tabular(Model):
     candidates: Any
     combine: str
     preprocess: Any
+    columns: str
     #: Class of a candidate that is named by its kernel.
     _model: ClassVar[type[KernelClassifier | KernelRegressor]]
     #: Boosted trees that "auto" has beside kernels.
@@ -92,25 +93,33 @@ class Tabular(Model):
 
     @property
     def _candidates(self) -> list[Any]:
-        given = list(AUTO_KERNELS) if self._is_auto else ensure_list(self.candidates)
-        return [one if is_estimator(one) else self._model(one) for one in given]
+        return self._expanded(AUTO_KERNELS)
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
-        """The candidates; those of "auto" depend on the rows. Ranks and trees need a dense matrix.
+        """The candidates; those of "auto" depend on the rows."""
+        return self._expanded(self._automatic(X))
+
+    def _expanded(self, automatic: Sequence[Any]) -> list[Any]:
+        """Models of the candidates, with others in the place of "auto", each kernel once."""
+        given, tried = ensure_list(self.candidates), list[Any]()
+        for one in given:
+            is_auto = isinstance(one, str) and one == "auto"
+            tried += [each for each in automatic if each not in given] if is_auto else [one]
+        return [one if is_estimator(one) else self._model(one) for one in tried]
+
+    def _automatic(self, X: Matrix | RowBlocks) -> list[Any]:
+        """Candidates that "auto" stands for. Ranks and trees need a dense matrix.
 
         Of many sparse rows, or rows in blocks, they are the first two.
         """
-        tried, n = self._candidates, X.shape[0]
-        if not self._is_auto:
-            return tried
+        n = X.shape[0]
         if not isinstance(X, np.ndarray):
-            some = tried[:2] if n > MANY_ROWS else tried
-            return [one for one in some if not isinstance(as_kernel(one.kernel), Ranked)]
+            some = AUTO_KERNELS[:2] if n > MANY_ROWS else AUTO_KERNELS
+            return [name for name in some if not isinstance(as_kernel(name), Ranked)]
         if n < ROWS_OF_TREES:
-            return tried
-        if n >= ROWS_WITHOUT_RBF:
-            tried = [self._model(one) for one in (BESIDE_TREES if n <= MANY_ROWS else BESIDE_MANY)]
-        return [*tried, self._trees()]
+            return list(AUTO_KERNELS)
+        beside = AUTO_KERNELS if n < ROWS_WITHOUT_RBF else BESIDE_TREES
+        return [*(beside if n <= MANY_ROWS else BESIDE_MANY), self._trees()]
 
     def _recipe(self, choice: Choice, candidates: Sequence[Any]) -> Any:
         """Several candidates are those of the fit, also those of "auto" with fewer rows.
@@ -125,6 +134,17 @@ class Tabular(Model):
                 tried[k] = clone(tried[k]).set_params(n_landmarks=len(fit.member.landmarks))
         return unfitted(self, candidates=tried)
 
+    def _columns_before(self, candidate: Any, columns: Any) -> TablePreprocessor | None:
+        """Preparation whose inverse a candidate takes, None if it takes prepared columns."""
+        if self.columns == "prepared" or columns is None or isinstance(candidate, BoostedTrees):
+            return None
+        if isinstance(columns, TablePreprocessor):
+            return columns
+        raise ValueError(
+            f"columns='raw' undoes preprocess='auto' for {one_line(candidate)}, and cannot undo "
+            f"{one_line(columns)}: use columns='prepared', or make that a step of the candidate."
+        )
+
     @property
     def _prepares(self) -> bool:  # type: ignore[override]
         return self.preprocess is not None
@@ -133,10 +153,6 @@ class Tabular(Model):
     def _stacks(self) -> bool:  # type: ignore[override]
         return self.combine == "stack"
 
-    @property
-    def _is_auto(self) -> bool:
-        return isinstance(self.candidates, str) and self.candidates == "auto"
-
     def _check_parameters(self) -> None:
         several = isinstance(self.candidates, (str, list, tuple)) and self.candidates
         given = ensure_list(self.candidates)
@@ -144,9 +160,10 @@ class Tabular(Model):
         if wrong:
             raise ValueError(
                 f"{setting('candidates')} must be 'auto', the name of a kernel, or a list of "
-                f"kernels, kernel models and estimators of scikit-learn, got {one_line(wrong[0])}."
+                f"these, kernel models and estimators of scikit-learn, got {one_line(wrong[0])}."
             )
         check_known(self.combine, "combine", COMBINATIONS)
+        check_known(self.columns, "columns", ("prepared", "raw"))
         names = [one for one in given if isinstance(one, str)]
         twice = [name for name in names if names.count(name) > 1]
         if twice:

@@ -27,7 +27,7 @@ class TabularClassifier(Classifier, Tabular):
         where kernels have closed forms. It gets weights by the name that its `fit` has for them,
         also inside; one that takes none is refused if there are weights, and otherwise no candidate
         has the shares of classes kept within folds. What is tuned by groups gets those of its rows.
-        Prepared columns have no names: choose columns by name in ``preprocess``.
+        "auto" may stand among them, for all that it stands for.
         "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
         "weighted_matern12". From 400 rows on boosted trees, those of scikit-learn's
         `HistGradientBoostingClassifier`, stand beside them, unless rows are sparse or in blocks,
@@ -58,6 +58,11 @@ class TabularClassifier(Classifier, Tabular):
     preprocess : "auto", transformer or None, default="auto"
         Preparation of the columns: `looms.tables.TablePreprocessor`, another transformer, or None
         for numbers as they are.
+    columns : {"prepared", "raw"}, default="prepared"
+        Columns that estimators among the candidates get: prepared ones, as an array of numbers
+        without names; or a data frame of those of the table, with gaps as NaN, categories as
+        categories, and dates as days, as `looms.tables.TablePreprocessor.inverse_transform` gives
+        them. Kernels, and the boosted trees of "auto", always get prepared ones.
     n_jobs : int or None, default=None
         Number of fits at once in `evaluate`, as for joblib.
     verbose : int, default=0
@@ -140,6 +145,7 @@ class TabularClassifier(Classifier, Tabular):
         pos_label: Any = None,
         cv: Any = None,
         preprocess: Any = "auto",
+        columns: str = "prepared",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = 0,
@@ -152,6 +158,7 @@ class TabularClassifier(Classifier, Tabular):
         self.pos_label = pos_label
         self.cv = cv
         self.preprocess = preprocess
+        self.columns = columns
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

@@ -68,7 +68,7 @@ class TabularRegressor(Regressor, Tabular):
         negative if several transforms were compared, or one other than "none" was given: with
         "none", values below zero count as zero, also in scores. For one target that may be
         negative, though none of the fit is, give "none".
-    cv, preprocess, n_jobs, verbose, random_state
+    cv, preprocess, columns, n_jobs, verbose, random_state
         As for `TabularClassifier`.
 
     Attributes
@@ -125,6 +125,7 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
         target: Any = "auto",
         cv: Any = None,
         preprocess: Any = "auto",
+        columns: str = "prepared",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = 0,
@@ -134,6 +135,7 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
         self.target = target
         self.cv = cv
         self.preprocess = preprocess
+        self.columns = columns
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -176,7 +178,7 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
         self._fit(X, y, sample_weight, groups)
         return self
 
-    def _fit_on(self, rows: Rows, watcher: CallbackWatcher) -> Fitted:
+    def _fit_on(self, rows: Rows, watcher: CallbackWatcher, columns: Any) -> Fitted:
         """The fitted model of rows, with the transform of the target that predicts best."""
         values = rows.targets
         _warn_of_constant(rows.own(values))
@@ -196,7 +198,7 @@ selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_i
                 with kept_warnings():
                     name, errors = _compared(names, one, drawn)
             targets = _transformed(name, rows)
-            fitted = super()._fit_on(replace(rows, targets=targets), watcher)
+            fitted = super()._fit_on(replace(rows, targets=targets), watcher, columns)
         numbers = None if np.array_equal(targets, values) else values
         rows = replace(fitted.rows, outcome=Numbers(name, errors), numbers=numbers)
         return replace(fitted, rows=rows, recipe=fitted.recipe.set_params(target=names))

@@ -30,7 +30,7 @@ from looms.units import Units
 #: Rows on which a search begins, by the full kernel.
 SAMPLE_ROWS = 2000
 #: Rows a landmark among which the landmarks are drawn.
-_POOL_PER_LANDMARK = 10
+_POOL_PER_LANDMARK = 5
 #: "auto": from 64 landmarks on, twice as many as long as that, or up to 512 twice as many again,
 #: lowers the criterion on 20,000 rows by a hundredth, by two and four for 1024 and 2048, and by the
 #: standard error of the difference. Up to 256 the hyper-parameters are tuned for each number by a

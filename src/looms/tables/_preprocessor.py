@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from looms._checks import check_count
+from looms._optional import require
 from looms._typing import AnyArray, Array, Matrix
 from looms.tables._cells import spelling_in
 from looms.tables._columns import Columns, Decimal, read_columns
@@ -218,6 +219,47 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If columns are missing, or a cell is of another kind than its column.
         """
         return self._matrix(self._parts(X))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Table of the columns that were kept, from their features.
+
+        It is what the features tell of the cells: numbers up to rounding; dates as days since
+        1970; text, categories and booleans as categories, of which the rarest may share the value
+        "rare". Values that `fit` did not meet are gaps, and gaps in a column of numbers that had
+        none in `fit` are its median.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            Features, as `transform` gives them.
+
+        Returns
+        -------
+        table : pandas.DataFrame or sparse matrix
+            The columns of ``kinds_``; of a sparse matrix all columns, zero where they were dropped.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"size": [1, 2, None], "color": ["red", "blue", "red"]})
+        >>> prepare = TablePreprocessor()
+        >>> prepare.inverse_transform(prepare.fit_transform(table))
+           size color
+        0   1.0   red
+        1   2.0  blue
+        2   NaN   red
+        """
+        names = self.get_feature_names_out()
+        X = check_array(X, accept_sparse="csr", dtype=np.float64)
+        if X.shape[1] != len(names):
+            raise ValueError(f"X has {X.shape[1]} features, but {len(names)} were made in fit.")
+        if not self.kinds_:
+            X = sparse.csr_array(X) @ sparse.diags_array(self.scales_, format="csr")
+            shape = X.shape[0], self.n_features_in_
+            return sparse.csr_array((X.data, self._kept[X.indices], X.indptr), shape=shape)
+        pandas, columns = require("pandas", "A table of columns"), self.columns_
+        cells = {name: _cells(self, name, X[:, columns == name], pandas) for name in self.kinds_}
+        return pandas.DataFrame(cells)
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the features: ``size``, ``size is missing``, ``color = red``, ``color is rare``.
@@ -513,6 +555,29 @@ def features_of_cells(
     ]
 
 
+def _cells(preprocessor: TablePreprocessor, name: str, features: Array, pandas: Any) -> Any:
+    """Cells of one column, by the features that were made of it: floats, or categories."""
+    if name in preprocessor.ranges_:
+        k = preprocessor.kinds_.numbers.index(name)
+        numbers = features[:, 0] * preprocessor.scales_[k] + preprocessor.means_[k]
+        numbers = np.round(numbers, _digits(preprocessor, name))
+        return np.where(features[:, 1:].any(axis=1), np.nan, numbers)
+    values, rare = [*preprocessor._values[name]], "rare"
+    if preprocessor._rare[name]:
+        while rare in values:
+            rare += " values"
+        values.append(rare)
+    codes = np.where(features.any(axis=1), features.argmax(axis=1), -1)
+    if None in values:
+        codes = np.where(codes == values.index(None), -1, codes - (codes > values.index(None)))
+    return pandas.Categorical.from_codes(codes, [text for text in values if text is not None])
+
+
+def _digits(preprocessor: TablePreprocessor, name: str) -> int:
+    """Decimals of the numbers of a column that their features tell."""
+    return 14 - math.ceil(math.log10(np.abs(preprocessor.ranges_[name]).max() or 1.0))
+
+
 def cells_of_features(preprocessor: TablePreprocessor, name: str, features: Array) -> AnyArray:
     """Cells of one column, by the features that were made of it; without gaps and rare values."""
     if name not in preprocessor.ranges_:
@@ -521,8 +586,8 @@ def cells_of_features(preprocessor: TablePreprocessor, name: str, features: Arra
         return texts[[isinstance(text, str) for text in texts]]
     k = preprocessor.kinds_.numbers.index(name)
     present = features[features[:, 1:].sum(axis=1) == 0, 0]
-    digits = 14 - math.ceil(math.log10(np.abs(preprocessor.ranges_[name]).max() or 1.0))
-    numbers = np.round(present * preprocessor.scales_[k] + preprocessor.means_[k], digits)
+    numbers = present * preprocessor.scales_[k] + preprocessor.means_[k]
+    numbers = np.round(numbers, _digits(preprocessor, name))
     return times_of(numbers) if preprocessor.kinds_[name] in DATES else numbers
 
 
