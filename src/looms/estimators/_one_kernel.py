@@ -79,12 +79,14 @@ class LeastSquares:
     mu : regularization; with a number nothing is searched.
     n_landmarks : number of landmarks, or "auto"; None for the whole kernel matrix.
     search : options of the search.
+    largest_rank : number of landmarks that "auto" tries at most.
     """
 
     kernel: KernelLike
     mu: float | None
     n_landmarks: int | str | None
     search: Search
+    largest_rank: int = LARGEST_RANK
     methods = ("gradient", "grid")
 
     @property
@@ -144,7 +146,7 @@ class LeastSquares:
             return (1.0 if given else OPERATIONS_OF_SEARCH) * n**3
         if given:
             return 10.0 * n * float(m) ** 2
-        size = min(LARGEST_RANK, _LANDMARKS_THAT_PAY * n**0.5) if m == "auto" else float(m)
+        size = min(self.largest_rank, _LANDMARKS_THAT_PAY * n**0.5) if m == "auto" else float(m)
         rows = _OF_ALL_ROWS * n + _OF_SOME_ROWS * min(n, _ROWS_OF_SEARCH)
         return rows * size**2 + _OF_NUMBER * (m == "auto")
 
@@ -189,6 +191,7 @@ class LeastSquares:
             problem.y,
             kernel=kernel,
             rank=m,
+            largest_rank=self.largest_rank,
             tuned=on_all.searched,
             n_sample=n,
             random_state=problem.seed,
@@ -300,9 +303,12 @@ def problem_of(
     units: Units,
     fit_intercept: bool,
     parts: tuple[Problem, ...] = (),
+    largest_rank: int = LARGEST_RANK,
 ) -> Problem:
     """The candidate on the rows of a fit; ``X`` are those that take part."""
     candidate = candidate_of(model)
+    if isinstance(candidate, LeastSquares):
+        candidate = replace(candidate, largest_rank=largest_rank)
     data = X, rows.own(rows.targets), rows.own(rows.fit_weight)
     weight = rows.own(criterion_weight(candidate.search, rows))
     return Problem(candidate, *data, weight, fit_intercept, units, rows.seed, parts)

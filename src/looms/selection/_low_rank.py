@@ -161,6 +161,7 @@ def low_rank_objective(
     *,
     kernel: KernelLike,
     rank: int | str,
+    largest_rank: int = LARGEST_RANK,
     tuned: Callable[..., tuple[Tuning, Fit | None]],
     n_sample: int = SAMPLE_ROWS,
     random_state: int = 0,
@@ -178,7 +179,8 @@ def low_rank_objective(
     Parameters
     ----------
     blocks, y : rows and targets.
-    rank : number of landmarks, or "auto" for as many as pay on the sample.
+    rank : number of landmarks, or "auto" for as many as pay on the sample, and at most
+        ``largest_rank``.
     tuned : `tune` with its options, for all rows of the sample.
     n_sample : number of rows of the sample.
     random_state : seed of the sample and the landmarks.
@@ -218,14 +220,17 @@ def low_rank_objective(
             **options,
         )
 
-    whole = _doubled(on_landmarks, y, rng) if rank == "auto" else on_landmarks(int(rank))
+    if rank == "auto":
+        whole = _doubled(on_landmarks, y, most_landmarks(n, largest_rank), rng)
+    else:
+        whole = on_landmarks(int(rank))
     whole.known = tuning
     return whole
 
 
-def most_landmarks(n: int) -> int:
+def most_landmarks(n: int, largest_rank: int) -> int:
     """Largest number of landmarks that "auto" tries on n rows."""
-    most = max(_FIRST_RANK, min(n // _ROWS_PER_LANDMARK, LARGEST_RANK))
+    most = max(_FIRST_RANK, min(n // _ROWS_PER_LANDMARK, largest_rank))
     return int(_FIRST_RANK * 2 ** np.floor(np.log2(most / _FIRST_RANK)))
 
 
@@ -250,11 +255,14 @@ def _landmarks(
 
 
 def _doubled(
-    on_landmarks: Callable[[int], LowRankObjective], y: Array, rng: np.random.RandomState
+    on_landmarks: Callable[[int], LowRankObjective],
+    y: Array,
+    most: int,
+    rng: np.random.RandomState,
 ) -> LowRankObjective:
     """Objective on as many landmarks as pay, at hyper-parameters that were tuned for them.
 
-    ``on_landmarks`` makes one from a number of landmarks.
+    ``on_landmarks`` makes one from a number of landmarks, ``most`` at most.
     """
     n = len(y)
     rows, of_steps = (sampled_rows(y, size, rng) for size in (_ROWS_OF_RANK, _ROWS_OF_STEPS))
@@ -297,7 +305,7 @@ def _doubled(
 
     objective = last = on_landmarks(_FIRST_RANK)
     point, doublings, m, before = tuned(objective), 0, objective.samples.n_samples, last.theta0
-    while 2 * m <= most_landmarks(n) and doublings < (_DOUBLINGS if m <= _FEW else 1):
+    while 2 * m <= most and doublings < (_DOUBLINGS if m <= _FEW else 1):
         known, last = last.theta0, on_landmarks(2 * m)
         m, doublings = last.samples.n_samples, doublings + 1
         enough = point.value - _WORTH_IT * max(1, m / _FEW) * abs(point.value)
