@@ -15,6 +15,7 @@ from looms.report import RelevanceDisplay
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))
 Y = np.sin(2 * X[:, 0]) + 0.2 * X[:, 1] + 0.1 * RNG.standard_normal(60)
+EVEN = np.arange(0, 60, 2)
 TUNED = [RBF(0.3), Matern(1.5, 0.3), Matern(2.5, 0.3), PowerExponential(1.4, 0.3)]
 
 
@@ -88,12 +89,19 @@ def test_a_model_file_holds_the_weights(tmp_path):
 
 @pytest.mark.parametrize("m", [None, 20])
 def test_a_machine_of_given_mu_learns_weights_by_its_gradients(m):
-    plain, machine = (
-        KernelRegressor(kernel, mu=1e-3, n_landmarks=m).fit(X, Y)
-        for kernel in ("rbf", "weighted_rbf")
-    )
-    samples = Samples(X if m is None else plain.landmarks_)
-    expected = Weighted(RBF()).learned(plain.kernel_, samples, plain.dual_coef_).weights
+    """Of all rows, and in the place of landmarks of at most a sample of these."""
+    plain = KernelRegressor("rbf", mu=1e-3).fit(X, Y)
+    machine = KernelRegressor("weighted_rbf", mu=1e-3, n_landmarks=m).fit(X, Y)
+    expected = Weighted(RBF()).learned(plain.kernel_, Samples(X), plain.dual_coef_).weights
+    assert_allclose(machine.kernel_.weights, expected, rtol=1e-10)
+
+
+def test_beside_landmarks_weights_are_those_of_a_sample(monkeypatch):
+    monkeypatch.setattr("looms.selection._candidates.SAMPLE_ROWS", len(X) // 2)
+    monkeypatch.setattr("looms.selection._problem.sampled_rows", lambda y, size, rng: EVEN)
+    plain = KernelRegressor("rbf", mu=1e-3).fit(X[EVEN], Y[EVEN])
+    machine = KernelRegressor("weighted_rbf", mu=1e-3, n_landmarks=20).fit(X, Y)
+    expected = Weighted(RBF()).learned(plain.kernel_, Samples(X[EVEN]), plain.dual_coef_).weights
     assert_allclose(machine.kernel_.weights, expected, rtol=1e-10)
 
 

@@ -214,12 +214,9 @@ class LeastSquares:
             member = LandmarkMember(1.0, kernel, mu, landmarks=landmarks)
         return Given(self.kernel, self.criterion, member, samples).tuned(replace(problem, X=X))
 
-    def with_kernel(self, kernel: Kernel, X: Matrix | RowBlocks, *, most_landmarks: int) -> Self:
-        """The candidate with another kernel, on so many landmarks at most."""
-        m = self.landmarks_for(X)
-        if m is not None:
-            m = most_landmarks if isinstance(m, str) else min(m, most_landmarks)
-        return replace(self, kernel=kernel, n_landmarks=m)
+    def with_kernel(self, kernel: Kernel) -> Self:
+        """The candidate with another kernel, and without landmarks."""
+        return replace(self, kernel=kernel, n_landmarks=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +280,7 @@ class SupportVectors:
             **callbacks,
         )
 
-    def with_kernel(self, kernel: Kernel, X: Matrix | RowBlocks, *, most_landmarks: int) -> Self:
+    def with_kernel(self, kernel: Kernel) -> Self:
         """The candidate with another kernel; it has no landmarks."""
         return replace(self, kernel=kernel)
 

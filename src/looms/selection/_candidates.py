@@ -20,11 +20,9 @@ from looms.kernels._names import as_kernel, is_estimator, kernel_name
 from looms.lssvm.fit import Fit, KernelMember
 from looms.optimize._search import StopReason
 from looms.selection._decisions import Rule
+from looms.selection._low_rank import SAMPLE_ROWS
 from looms.selection._problem import Problem, Tuned
 from looms.selection._tuning import BoundMet, Tuning
-
-#: Landmarks of the model that weights of features are learned from, at most.
-_LANDMARKS_FOR_WEIGHTS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +234,8 @@ def _tuned(problem: Problem, learns_weights: bool, **callbacks: Any) -> Tuned:
     """Values tuned on the parts of the rows, if there are any, and then on all.
 
     Weights of features that the kernel leaves open are learned first: those of the kernel tuned
-    without them, under the same criterion.
+    without them, under the same criterion, and in the place of landmarks on a sample of the rows:
+    with 5100, 8000 and 20,000 rows a stack then has 1.002, 0.999 and 0.999 × the error.
     """
     parts = tuple(_tuned(part, learns_weights)._replace(samples=None) for part in problem.parts)
     of_parts = [part.tunings for part in parts if part.fit is not None]
@@ -245,9 +244,10 @@ def _tuned(problem: Problem, learns_weights: bool, **callbacks: Any) -> Tuned:
     problem = replace(problem, starts=tuple(tunings[-1] for tunings in of_parts))
     if not (learns_weights and isinstance(kernel, Weighted) and kernel.weights is None):
         return problem.tune(**callbacks)._replace(parts=parts)
-    small = candidate.with_kernel(kernel.kernel, problem.X, most_landmarks=_LANDMARKS_FOR_WEIGHTS)
+    some = problem if candidate.landmarks_for(problem.X) is None else problem.sampled(SAMPLE_ROWS)
     starts = tuple(tunings[0] for tunings in of_parts)
-    plain = replace(problem, candidate=small, starts=starts).tune(**callbacks)
+    unweighted = replace(some, candidate=candidate.with_kernel(kernel.kernel), starts=starts)
+    plain = unweighted.tune(**callbacks)
     if plain.fit is None:
         return plain._replace(parts=parts)
     assert isinstance(plain.fit.member, KernelMember)

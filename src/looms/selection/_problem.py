@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from looms._typing import Array, Matrix
-from looms.blocks import RowBlocks
+from looms.blocks import RowBlocks, blocks_of
 from looms.criteria import Criterion, as_criterion
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.lssvm.fit import Fit, Member
 from looms.optimize._search import Point, Search, StopReason
+from looms.selection._subsamples import sampled_rows
 from looms.selection._tuning import Tuning
 from looms.units import Units
 
@@ -60,7 +61,7 @@ class Problem:
     ----------
     candidate : the model: its ``kernel`` or estimator of scikit-learn, and ``criterion``, as they
         were passed; ``tuned`` gives its values. If weights of features may be open, it has
-        ``with_kernel`` as `LeastSquares` of the estimators.
+        ``with_kernel`` and ``landmarks_for`` as `LeastSquares` of the estimators.
     X, y : rows, and their targets.
     sample_weight : (n,) positive weights in the fit.
     selection_weight : (n,) weights in the criterion.
@@ -89,6 +90,15 @@ class Problem:
         """
         tuned: Tuned = self.candidate.tuned(self, **callbacks)
         return tuned
+
+    def sampled(self, size: int) -> Problem:
+        """The same on a random sample of so many rows, in memory; as it is if it has no more."""
+        if len(self.y) <= size:
+            return self
+        rows = sampled_rows(self.y, size, np.random.RandomState(self.seed))
+        names = "y", "sample_weight", "selection_weight"
+        some = {name: getattr(self, name)[rows] for name in names}
+        return replace(self, X=blocks_of(self.X).rows(rows), units=self.units.among(rows), **some)
 
     @property
     def zeta(self) -> Array:
