@@ -45,6 +45,11 @@ def weights_in(rest, target, weight):
     return own[rest]
 
 
+def mean_weights(y, outputs, weight, labeled):
+    """Mean of the weights by outputs in folds and by those of fits to all of the rows."""
+    return np.mean([stacking_weights(y, f, weight, labeled=labeled) for f in outputs], axis=0)
+
+
 @pytest.mark.parametrize(
     ("combine", "target"),
     [("best", "numbers"), ("stack", "two targets"), ("stack", "three")],
@@ -58,7 +63,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     nested, y = model.evaluate(nested=False)._nested, model.loo_.y
     fold_of, labeled = nested.units.own, target == "three"
     assert all(len(set(fold_of[groups == g])) == 1 for g in range(20))
-    outputs = np.empty((3, *y.shape))
+    outputs, others = np.empty((3, *y.shape)), []
     for fold in range(5):
         rest = fold_of != fold
         own = weights_in(rest, target, weight)
@@ -66,13 +71,15 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
             alone = machine(target, candidates=[kernel])
             alone.fit(X[rest], TARGETS[target][rest], sample_weight=own, groups=groups[rest])
             outputs[k, ~rest] = alone._outputs(X[~rest])
+            others.append(alone.held_out_.outputs)
     squares = ((y - outputs) ** 2).reshape(3, len(y), -1).mean(axis=2)
     for fold in range(5):
         rest = fold_of != fold
         own = weights_in(rest, target, weight)
         shares = np.eye(3)[np.argmin(squares[:, rest] @ own)]
         if combine == "stack":
-            shares = stacking_weights(y[rest], outputs[:, rest], own, labeled=labeled)
+            both = outputs[:, rest], np.array(others[3 * fold : 3 * fold + 3])
+            shares = mean_weights(y[rest], both, own, labeled)
         expected = np.tensordot(shares, outputs[:, ~rest], 1)
         assert_allclose(nested.held_out.outputs[~rest], expected, rtol=1e-6, atol=1e-9)
     assert_array_equal(model.held_out_.outputs, nested.held_out.outputs)
@@ -81,7 +88,10 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
         assert_allclose(scores, squares @ weight / weight.sum(), rtol=1e-6)
         assert len(model.members_) == 1
         return
-    shares = stacking_weights(y, outputs, weight, labeled=labeled)
+    fits = [machine(target, candidates=[kernel]) for kernel in KERNELS.values()]
+    fits = [one.fit(X, TARGETS[target], sample_weight=weight, groups=groups) for one in fits]
+    by_fit = np.array([one.held_out_.outputs for one in fits])
+    shares = mean_weights(y, (outputs, by_fit), weight, labeled)
     by_kernel = {type(one.kernel).__name__.lower(): one.weight for one in model.members_}
     assert len(by_kernel) > 1
     assert_allclose([by_kernel.get(k, 0.0) for k in KERNELS], shares, atol=1e-4)
@@ -106,7 +116,7 @@ def test_two_searches_serve_the_folds_that_they_have_no_rows_of(target, shared):
     kernels = ["linear", "rbf"]
     model = machine(target, candidates=kernels, combine="stack").fit(X, TARGETS[target])
     nested, y = model.fitted_.in_folds, model.loo_.y
-    fold_of, outputs = nested.units.own, np.empty((2, *y.shape))
+    fold_of, outputs, others = nested.units.own, np.empty((2, *y.shape)), {}
     for part, folds in (([0, 1], [2, 3, 4]), ([2, 3], [0, 1])):
         for k, kernel in enumerate(kernels):
             found, mu = values_of_part(model, kernel, target, np.isin(fold_of, part))
@@ -117,10 +127,12 @@ def test_two_searches_serve_the_folds_that_they_have_no_rows_of(target, shared):
                 given = kind(found, mu=mu / np.sqrt(rest.sum()))
                 given.fit(X[rest], TARGETS[target][rest], own)
                 outputs[k, ~rest] = given._outputs(X[~rest])
+                others[fold, k] = given.held_out_.outputs
     for fold in range(5):
         rest = fold_of != fold
         own = weights_in(rest, target, np.ones(len(X)))
-        shares = stacking_weights(y[rest], outputs[:, rest], own, labeled=target == "three")
+        both = outputs[:, rest], np.array([others[fold, k] for k in range(2)])
+        shares = mean_weights(y[rest], both, own, target == "three")
         expected = np.tensordot(shares, outputs[:, ~rest], 1)
         assert_allclose(nested.held_out.outputs[~rest], expected, rtol=1e-6, atol=1e-9)
 
@@ -263,7 +275,9 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without():
     own = stack.candidates_
     errors = [np.mean((Y - f) ** 2) for f in outputs]
     assert_allclose([each.loss for each in own], errors, rtol=1e-6)
-    weights = stacking_weights(Y, outputs, np.ones(len(Y)), labeled=False)
+    fits = [KernelRegressor(kernel, cv=GapKFold(4, gap=2)).fit(X, Y) for kernel in kernels]
+    both = outputs, np.array([one.held_out_.outputs for one in fits])
+    weights = mean_weights(Y, both, np.ones(len(Y)), labeled=False)
     assert_allclose(stack.candidate_weights_, weights, atol=1e-5)
     alone = stacked_regressor(kernels, cv=inner).fit(X[rest], Y[rest])
     nested = stack.evaluate()._nested

@@ -108,7 +108,6 @@ def test_landmarks_are_doubled_while_that_surely_lowers_the_criterion(monkeypatc
     assert auto.gain_of_landmarks == 0.0
     tuning, of_few = (tune(objective)[0] for objective in (auto, few))
     assert tuning.value < 0.5 * of_few.value
-    monkeypatch.setattr("looms.selection._low_rank.LARGEST_RANK", 128)
-    stopped = low_rank_objective(blocks, y, rank="auto", **options)
+    stopped = low_rank_objective(blocks, y, rank="auto", largest_rank=128, **options)
     assert stopped.samples.n_samples == 128
     assert tune(stopped)[0].gain_of_landmarks == stopped.gain_of_landmarks > 0.1
