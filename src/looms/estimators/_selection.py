@@ -294,7 +294,7 @@ def _compared(
     """Weights of all candidates by some rows, and their losses on these.
 
     ``outputs``, each (k, n) or (k, n, t), are of these rows by the candidates that could be
-    evaluated; others have the weight 0 and an infinite loss. Losses, and the choice of the best,
+    evaluated; others have the weight 0 and an infinite loss. Losses, and the best of them,
     are by the first; weights of a stack are the mean of those by each.
     """
     evaluated = [*choice.fits]

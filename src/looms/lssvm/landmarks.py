@@ -360,7 +360,7 @@ class Streamed(Projection):
         Notes
         -----
         6 n m² flops and two kernel values for every row and landmark, in two sweeps, or 4 n m² and
-        one kernel value if T is kept; if all units are large, 8 n m for each instead.
+        one kernel value if T is kept; if all units are large, 4 n m² less, and 8 n m for each.
         """
         known, m, zeta, (left, r) = (
             self._without(units),
@@ -371,15 +371,14 @@ class Streamed(Projection):
         placed, e, g = known.placed, known.e.swapaxes(0, 1), -slope.swapaxes(0, 1)
         work = partial(_slope_moments, self.landmarks, self.V, placed.large)
         (M, of_u, of_g), (u,) = placed.sweep(work, self._T, g, e, zeta, left)
-        kept = self._T.size > 0
-        b = known.inverse(of_g if kept else self.V.T @ of_g)
+        b = known.inverse(of_g)
         of_u += b.sum(axis=0)
         w = self.V @ of_u
         Va, Vb = (np.einsum("qp,kpt->qkt", self.V, z) for z in (known.z, b))
         some = placed.n_large < placed.units.n_units
         columns = self.coef, -w[:m], Va[:m], Vb[:m]
-        of_basis = (of_u, np.moveaxis(known.z, 0, 1), np.moveaxis(b, 0, 1)) if kept else (w, Va, Vb)
-        known_sums = self.V, M if some else None, placed.large, columns, of_basis
+        in_features = of_u, np.moveaxis(known.z, 0, 1), np.moveaxis(b, 0, 1)
+        known_sums = self.V, M if some else None, placed.large, columns, in_features
         contraction = partial(_contraction, self.landmarks, *known_sums)
         (slopes,), _ = placed.sweep(contraction, self._T, u, e, r, zeta)
         half = w[:m] @ self.coef.T - np.einsum("ikt,jkt->ij", Va[:m], Vb[:m])
@@ -549,19 +548,18 @@ def _slope_moments(
     left: Array,
     ids: AnyArray,
 ) -> tuple[tuple[Array, Array, Array], tuple[Array]]:
-    """Sums Σ t_i C_ij t_jᵀ and Σ t uᵀ over small units, Σ φ gᵀ over each large one, u of the rows.
+    """Sums Σ t_i C_ij t_jᵀ and Σ t uᵀ over small units, Σ t gᵀ over each large one, u of the rows.
 
-    If T is kept, t takes the place of φ. u of large units is g: ζ T_G b_G is still to be added.
+    u of large units is g: ζ T_G b_G is still to be added.
     """
-    basis, q = _basis(landmarks, V, X, T), len(V)
+    T, q = _features(landmarks, V, X, T), len(V)
     of_g = np.zeros((int(large.max()) + 1, q, g.shape[2]))
     small = (ids >= 0)[:, :, None]
     for k, place, rows in _large_units(ids, large):
-        of_g[place] += basis[:, rows] @ g[rows, k]
+        of_g[place] += T[:, rows] @ g[rows, k]
         small[rows, k] = False
     if not small.any():
         return (np.zeros((q, q)), np.zeros((q, g.shape[2])), of_g), (g,)
-    T = basis if T.size else triangular_product(V, basis)
     own = zeta[:, None, None]
     u = own * _within_block(T, left, zeta, ids, large, g / own)
     of_u = T @ (u * small).sum(axis=1)
@@ -583,7 +581,7 @@ def _contraction(
     M: Array | None,
     large: AnyArray,
     columns: tuple[Array, ...],
-    of_basis: tuple[Array, Array, Array],
+    in_features: tuple[Array, Array, Array],
     X: Matrix,
     T: Array,
     u: Array,
@@ -595,11 +593,11 @@ def _contraction(
     """Sum over a block of Σ_ij G_ij ∂k(x_i, z_j)/∂θ, where G = ∂J/∂k(x_i, z_j).
 
     M is Tᵀ C T of small units, None if there are none; ``columns`` are c, −w, V a and V b of the
-    landmarks, ``of_basis`` w, V a and V b, or without V if T is kept.
+    landmarks, ``in_features`` V⁻¹ w, a and b.
     """
-    basis = _basis(landmarks, V, X, T)
+    T = _features(landmarks, V, X, T)
     own, small, u = zeta[:, None, None], (ids >= 0)[:, :, None], u.copy()
-    of_w, of_a, of_b = (np.tensordot(basis, each, (0, 0)) for each in of_basis)
+    of_w, of_a, of_b = (np.tensordot(T, each, (0, 0)) for each in in_features)
     with_a, with_b = -own * of_b, -own * of_a
     for k, place, rows in _large_units(ids, large):
         u[rows, k] += zeta[rows, None] * of_b[rows, place]
@@ -610,7 +608,6 @@ def _contraction(
     factors = (left, zeta[:, None] * r, with_a, with_b)
     G = _side_by_side(columns) @ _side_by_side(factors).T
     if M is not None:
-        T = basis if T.size else triangular_product(V, basis)
         square = _times_C(T, e, u, zeta, small, _small_units(ids, large))
         removed = M @ T
         removed *= zeta
@@ -620,12 +617,9 @@ def _contraction(
     return (landmarks.kernel.values_gradient(landmarks.pairs(X), G.T),), ()
 
 
-def _basis(landmarks: Landmarks, V: Array, X: Matrix, T: Array) -> Array:
-    """(q, n_rows) t of the rows of a block if ``T`` has them, (n_rows, q), else [k(x, Z), 1]."""
-    if T.size:
-        return T.T
-    K = landmarks.cross(X)
-    return K if len(V) == len(K) else np.vstack([K, np.ones(K.shape[1])])
+def _features(landmarks: Landmarks, V: Array, X: Matrix, T: Array) -> Array:
+    """t of the rows of a block, (q, n_rows): those kept in ``T``, (n_rows, q), or made anew."""
+    return T.T if T.size else triangular_product(V, landmarks.cross(X))
 
 
 def _side_by_side(arrays: tuple[Array, ...]) -> Array:
