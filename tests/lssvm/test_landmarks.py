@@ -124,6 +124,16 @@ def test_threads_give_the_same_bits(n_threads, units):
         assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("units", UNITS)
+def test_kept_features_give_the_same_bits(monkeypatch, units):
+    kept = everything(solved(*problem("ard", 1), size=8), UNITS[units])
+    monkeypatch.setattr(landmarks, "_KEPT", 0)
+    for a, b in zip(
+        kept, everything(solved(*problem("ard", 1), size=8), UNITS[units]), strict=True
+    ):
+        assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("units", ["groups", "2x2", "windows"])
 def test_large_units_some_at_a_time_are_the_same(monkeypatch, units):
     monkeypatch.setattr(landmarks, "_WITHIN_BLOCK", 1)

@@ -618,8 +618,13 @@ def _contraction(
 
 
 def _features(landmarks: Landmarks, V: Array, X: Matrix, T: Array) -> Array:
-    """t of the rows of a block, (q, n_rows): those kept in ``T``, (n_rows, q), or made anew."""
-    return T.T if T.size else triangular_product(V, landmarks.cross(X))
+    """t of the rows of a block, (q, n_rows): those kept in ``T``, (n_rows, q), or made anew.
+
+    In the same order in memory, so that products have the same bits.
+    """
+    if T.size:
+        return np.ascontiguousarray(T.T)
+    return triangular_product(V, landmarks.cross(X))
 
 
 def _side_by_side(arrays: tuple[Array, ...]) -> Array:
