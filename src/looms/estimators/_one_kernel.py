@@ -214,9 +214,12 @@ class LeastSquares:
             member = LandmarkMember(1.0, kernel, mu, landmarks=landmarks)
         return Given(self.kernel, self.criterion, member, samples).tuned(replace(problem, X=X))
 
-    def with_kernel(self, kernel: Kernel) -> Self:
-        """The candidate with another kernel, and without landmarks."""
-        return replace(self, kernel=kernel, n_landmarks=None)
+    def with_kernel(self, kernel: Kernel, max_samples: float | None = None) -> Self:
+        """The candidate with another kernel, without landmarks, and perhaps a shorter search."""
+        search = self.search
+        if max_samples is not None and not (self.on_grid or search.max_samples):
+            search = clone(search).set_params(max_samples=max_samples)
+        return replace(self, kernel=kernel, n_landmarks=None, search=search)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +283,7 @@ class SupportVectors:
             **callbacks,
         )
 
-    def with_kernel(self, kernel: Kernel) -> Self:
+    def with_kernel(self, kernel: Kernel, max_samples: float | None = None) -> Self:
         """The candidate with another kernel; it has no landmarks."""
         return replace(self, kernel=kernel)
 
