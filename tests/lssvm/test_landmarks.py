@@ -62,7 +62,7 @@ def problem(kernel, seed):
 
 def solved(X, y, zeta, mu, on, fit_intercept=True, **blocks):
     blocks = ArrayBlocks(X, **({"size": 32} | blocks))
-    return Streamed(blocks, y, mu, zeta, on, fit_intercept=fit_intercept)
+    return Streamed(blocks, y, mu, zeta, on, fit_intercept=fit_intercept, keeps=True)
 
 
 def independent(on):
@@ -97,7 +97,7 @@ def test_slopes_are_those_of_differences(
     theta = np.append(on.kernel.theta, np.log2(max(mu, 1e-3)))
     expected = numerical_gradient(value, theta)
     for n_kept, largest in product((N**2, 0), (N, 1)):
-        monkeypatch.setattr(landmarks, "_KEPT", n_kept)
+        monkeypatch.setattr(landmarks, "KEPT", n_kept)
         monkeypatch.setattr(landmarks, "_WITHIN_BLOCK", largest)
         projection = at(theta)
         slope = np.nan_to_num(w + 2 * projection.outputs(units))
@@ -127,7 +127,7 @@ def test_threads_give_the_same_bits(n_threads, units):
 @pytest.mark.parametrize("units", UNITS)
 def test_kept_features_give_the_same_bits(monkeypatch, units):
     kept = everything(solved(*problem("ard", 1), size=8), UNITS[units])
-    monkeypatch.setattr(landmarks, "_KEPT", 0)
+    monkeypatch.setattr(landmarks, "KEPT", 0)
     for a, b in zip(
         kept, everything(solved(*problem("ard", 1), size=8), UNITS[units]), strict=True
     ):

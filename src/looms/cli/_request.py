@@ -39,7 +39,9 @@ from looms.cli._source import Source
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.duplicates import duplicate_groups
 from looms.estimators._one_kernel import FULL_ROWS
+from looms.estimators._selection import ROWS_OF_SMALL_RANK, SMALL_RANK
 from looms.folds import ForwardSplit, GapKFold, fold_numbers, group_numbers, joined_groups
+from looms.lssvm.landmarks import KEPT
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
 from looms.tables._cells import POINT, Marks
@@ -389,7 +391,9 @@ class FitRequest(Source, ModelRequest):
         blocks = TableBlocks(reader, prepared.preprocessor, first, size)
         n_outputs = 1 if target.task == "regression" else len(np.unique(target.y))
         given = self.n_landmarks or "auto"
-        rank = int(given) if given.isdecimal() else LARGEST_RANK
+        several = len(self.kernels) > 1 or self.kernels == ["auto"]
+        few = several and self.combine != "best" and first.n_rows <= ROWS_OF_SMALL_RANK
+        rank = int(given) if given.isdecimal() else SMALL_RANK if few else LARGEST_RANK
         most, needed = allowed or free_memory(), bytes_needed(blocks.shape, n_outputs, rank)
         if most is not None and needed > most:
             fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
@@ -437,7 +441,7 @@ def tell_columns(preprocessor: TablePreprocessor, prepared: Prepared) -> None:
 
 def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:
     """Approximate memory of a fit: the program, m × m matrices, working blocks, columns of rows,
-    and the quarter of the rows on which a search runs before all of them.
+    and the quarter of the rows on which a search runs before all of them, with their features.
 
     The counts of matrices and columns are from fits with 2,000,000 rows and with 1000 landmarks.
     Two classes have one output.
@@ -446,5 +450,5 @@ def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:
     columns = 20 + 10 * (1 if n_outputs == 2 else n_outputs)
     matrices = (30 + 4 * threads) * (rank + 1) ** 2
     at_work = 8 * threads * _SIZE * rank
-    subset = n_features * max(n_rows // 4, 20 * rank)
+    subset = n_features * max(n_rows // 4, 20 * rank) + min(n_rows // 4 * rank, KEPT)
     return 420 * 10**6 + 8 * (matrices + at_work + subset + columns * n_rows)

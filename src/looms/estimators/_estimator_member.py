@@ -109,7 +109,7 @@ class EstimatorMember(Member):
     units : these folds, and ``without`` the members without each of them, which the fit keeps.
     keeps_shares : True if classes weigh in fits without a fold as they do in all rows.
     by_groups : True if fits get the groups of their rows.
-    columns : preparation whose inverse gives the estimator the columns as they were, or None.
+    columns : preparation whose inverse the estimator takes, or None for prepared rows.
     """
 
     closed = False

@@ -25,6 +25,7 @@ from looms.estimators._folds import unfitted
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._model import Model, fitted_part
+from looms.estimators._one_kernel import has_kernel
 from looms.estimators._targets import plain_targets
 from looms.estimators._trees import BoostedTrees, BoostedTreesClassifier, BoostedTreesRegressor
 from looms.estimators._warnings import (
@@ -38,7 +39,7 @@ from looms.estimators._warnings import (
 from looms.fitted._fitted import Fitted, prepared
 from looms.folds import group_numbers, is_grouped
 from looms.kernels import Ranked
-from looms.kernels._names import as_kernel, is_estimator
+from looms.kernels._names import as_kernel, is_estimator, kernel_name
 from looms.lssvm.fit import LandmarkMember
 from looms.selection._candidates import Choice
 from looms.selection._stack import COMBINATIONS
@@ -102,9 +103,11 @@ class Tabular(Model):
     def _expanded(self, automatic: Sequence[Any]) -> list[Any]:
         """Models of the candidates, with others in the place of "auto", each kernel once."""
         given, tried = ensure_list(self.candidates), list[Any]()
+        known = {kernel_name(one.kernel if has_kernel(one) else one) for one in given}
         for one in given:
             is_auto = isinstance(one, str) and one == "auto"
-            tried += [each for each in automatic if each not in given] if is_auto else [one]
+            others = [each for each in automatic if kernel_name(each) not in known]
+            tried += others if is_auto else [one]
         return [one if is_estimator(one) else self._model(one) for one in tried]
 
     def _automatic(self, X: Matrix | RowBlocks) -> list[Any]:

@@ -38,9 +38,10 @@ class TabularClassifier(Classifier, Tabular):
         Candidates of up to 2000 rows are tuned anew without each of five folds, and combined on the
         rows of these folds: from 200 rows or groups on two searches, each on two fifths of the
         rows, serve all folds that they have no rows of. Those of more rows are combined on the
-        held-out predictions of the fit. "stack" weights the outputs of all, with the nonnegative
-        weights of the smallest log loss, which serve the error rate as well as weights chosen for
-        it; "best" takes the one with the smallest loss of the threshold.
+        held-out predictions of the fit, which have half a say in the weights of fewer rows, too, if
+        there are 50 for each tuned value of a kernel. "stack" weights the outputs of all, with the
+        nonnegative weights of the smallest log loss, which serve the error rate as well as weights
+        chosen for it; "best" takes the one with the smallest loss of the threshold.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
         Probability of the positive class above which it is predicted; or a rule, as for
         `KernelClassifier`: "balanced", "f1", "recall=0.9", "cost=1:5". More than two classes admit
@@ -60,9 +61,10 @@ class TabularClassifier(Classifier, Tabular):
         for numbers as they are.
     columns : {"prepared", "raw"}, default="prepared"
         Columns that estimators among the candidates get: prepared ones, as an array of numbers
-        without names; or a data frame of those of the table, with gaps as NaN, categories as
-        categories, and dates as days, as `looms.tables.TablePreprocessor.inverse_transform` gives
-        them. Kernels, and the boosted trees of "auto", always get prepared ones.
+        without names; or a data frame of those of the table as
+        `looms.tables.TablePreprocessor.inverse_transform` tells them: gaps are NaN, dates days, and
+        beyond 40 values of a category the rarest are one. Kernels and boosted trees of looms always
+        get prepared ones, and all candidates if ``preprocess`` is None.
     n_jobs : int or None, default=None
         Number of fits at once in `evaluate`, as for joblib.
     verbose : int, default=0

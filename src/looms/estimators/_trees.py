@@ -13,7 +13,12 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks
@@ -62,6 +67,8 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
 
     def _grown(self, boosting: Any, X: Any, targets: list[AnyArray], sample_weight: Any) -> Self:
         """This model with the nodes of estimators of scikit-learn, one for each target."""
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         edges = [_edges(x) for x in X.T]
         codes = np.column_stack([np.searchsorted(e, x) for e, x in zip(edges, X.T, strict=True)])
         rounds = int(np.clip(len(X) // _ROWS_PER_ROUND, _LEAST_ROUNDS, _MOST_ROUNDS))

@@ -8,8 +8,8 @@ K_ZZ + δ = RᵀR the features are φ = [k(x, Z) R⁻¹, 1], and with T of these
     e_G = r_G + T_G (1 − T_Gᵀ ζ T_G)⁻¹ T_Gᵀ ζ r_G = (1 − T_G T_Gᵀ ζ)⁻¹ r_G,   r = y − f.
 
 One sweep over the blocks gives A, one the residuals of rows and of small units within a block, two
-those of units of any size, and two more the gradient of a criterion in every hyper-parameter. Few
-rows in memory keep their t between the sweeps; many have it made anew.
+those of units of any size, and two more the gradient of a criterion in every hyper-parameter. A
+search keeps t of few rows in memory between the sweeps; else they are made anew.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scipy.linalg import blas, lapack
 
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks
+from looms.blocks import RowBlocks
 from looms.kernels import Kernel
 from looms.kernels._samples import Pairs, Samples
 from looms.lssvm._system import LeverageError, NotPositiveDefiniteError, targets_as_columns
@@ -41,7 +41,8 @@ from looms.units import Batch, Units
 
 _PANEL = 64  # columns of a triangular matrix, taken as a full one
 _NUMBERS = 1 << 23  # in the sums of a block over several units
-_KEPT = 1 << 25  # numbers of T that are kept between sweeps
+#: Numbers of T that a search keeps between sweeps, at most.
+KEPT = 1 << 25
 #: Rows of a unit that is held out within its block.
 _WITHIN_BLOCK = 256
 #: Smaller units that are in several blocks; each takes a matrix of the landmarks.
@@ -163,7 +164,7 @@ class _OfUnits:
 
 
 class Streamed(Projection):
-    """P of a model on landmarks, which of many rows keeps (m + 1)² and (n, t) numbers in memory.
+    """P of a model on landmarks, with no more than (m + 1)² and (n, t) numbers in memory.
 
     It minimizes ½ n μ cᵀ (K_ZZ + δ) c + ½ Σ_i ζ_i (y_i − k(x_i, Z) c − b)²; landmarks and n μ stay
     the same while rows are held out.
@@ -176,6 +177,7 @@ class Streamed(Projection):
     landmarks : landmarks with the kernel.
     fit_intercept : False for f without b.
     placed : the units that will be held out most often, if their places are known.
+    keeps : True to keep T for `slopes`, if it has at most 2²⁵ numbers.
 
     Attributes
     ----------
@@ -202,8 +204,9 @@ class Streamed(Projection):
         *,
         fit_intercept: bool = True,
         placed: Placed | None = None,
+        keeps: bool = False,
     ) -> None:
-        self._placed = placed
+        self._placed, self._keeps = placed, keeps
         self.blocks, self.y, self.mu, self.weight, self.landmarks = blocks, y, mu, zeta, landmarks
         n, m = len(y), len(landmarks)
         with blas_threads(m):
@@ -409,7 +412,7 @@ class Streamed(Projection):
         step = max(1, _NUMBERS // q**2)
         for start in range(0, max(1, placed.n_large), step):
             some = range(start, min(start + step, placed.n_large))
-            keeps = isinstance(placed.blocks, ArrayBlocks) and len(self.y) * q <= _KEPT
+            keeps = self._keeps and len(self.y) * q <= KEPT
             work = partial(
                 _residuals, self.landmarks, self.V, self._theta, placed.large, some, keeps
             )

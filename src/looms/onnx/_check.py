@@ -77,6 +77,11 @@ def _check_candidate(member: EstimatorMember, rows: Array, kind: Any, opset: Any
             f"{name} has no ONNX form as a candidate, since it gives no probabilities: take "
             "sklearn.calibration.CalibratedClassifierCV of it, or leave it out."
         )
+    if member.columns is not None:
+        raise ValueError(
+            f"{name} has no ONNX form as a candidate that takes the columns of the table: use "
+            "columns='prepared', or leave it out."
+        )
     rows = _rows_of_kind(rows, kind)
     expected = member.values(rows.astype(np.float64))
     try:

@@ -80,6 +80,7 @@ class LowRankObjective(HeldOutCriterion):
     ) -> None:
         super().__init__(blocks.shape[0], y, **options)
         self.blocks, self._placed = blocks, Placed.of(self.units, blocks)
+        self._keeps = isinstance(blocks, ArrayBlocks) and not isinstance(blocks.X, np.memmap)
         self.kernel = kernel
         self.bounds = bounds
         self.theta0 = np.clip(np.append(kernel.theta, np.log2(mu)), *bounds.T)
@@ -104,6 +105,7 @@ class LowRankObjective(HeldOutCriterion):
             Landmarks(self.kernel_at(theta), self.samples),
             fit_intercept=self.fit_intercept,
             placed=self._placed,
+            keeps=self._keeps,
         )
 
     def slopes(self, theta: Array, projection: Streamed, slope: Array) -> Array:

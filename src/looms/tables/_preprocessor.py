@@ -575,7 +575,9 @@ def _cells(preprocessor: TablePreprocessor, name: str, features: Array, pandas: 
 
 def _digits(preprocessor: TablePreprocessor, name: str) -> int:
     """Decimals of the numbers of a column that their features tell."""
-    return 14 - math.ceil(math.log10(np.abs(preprocessor.ranges_[name]).max() or 1.0))
+    k = preprocessor.kinds_.numbers.index(name)
+    typical = max(abs(float(preprocessor.means_[k])), float(preprocessor.scales_[k]))
+    return min(14 - math.ceil(math.log10(typical)), 300)
 
 
 def cells_of_features(preprocessor: TablePreprocessor, name: str, features: Array) -> AnyArray:
