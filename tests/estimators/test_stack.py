@@ -116,7 +116,7 @@ def test_two_searches_serve_the_folds_that_they_have_no_rows_of(target, shared):
     kernels = ["linear", "rbf"]
     model = machine(target, candidates=kernels, combine="stack").fit(X, TARGETS[target])
     nested, y = model.fitted_.in_folds, model.loo_.y
-    fold_of, outputs, others = nested.units.own, np.empty((2, *y.shape)), {}
+    fold_of, outputs = nested.units.own, np.empty((2, *y.shape))
     for part, folds in (([0, 1], [2, 3, 4]), ([2, 3], [0, 1])):
         for k, kernel in enumerate(kernels):
             found, mu = values_of_part(model, kernel, target, np.isin(fold_of, part))
@@ -127,12 +127,10 @@ def test_two_searches_serve_the_folds_that_they_have_no_rows_of(target, shared):
                 given = kind(found, mu=mu / np.sqrt(rest.sum()))
                 given.fit(X[rest], TARGETS[target][rest], own)
                 outputs[k, ~rest] = given._outputs(X[~rest])
-                others[fold, k] = given.held_out_.outputs
     for fold in range(5):
         rest = fold_of != fold
         own = weights_in(rest, target, np.ones(len(X)))
-        both = outputs[:, rest], np.array([others[fold, k] for k in range(2)])
-        shares = mean_weights(y[rest], both, own, target == "three")
+        shares = stacking_weights(y[rest], outputs[:, rest], own, labeled=target == "three")
         expected = np.tensordot(shares, outputs[:, ~rest], 1)
         assert_allclose(nested.held_out.outputs[~rest], expected, rtol=1e-6, atol=1e-9)
 
