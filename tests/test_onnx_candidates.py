@@ -190,3 +190,10 @@ def test_models_of_tables_are_compared_with_either_runtime(runtime, named, monke
     (rows,) = seen
     np.testing.assert_allclose(rows[0, 1:], table[0, 1:], rtol=1e-12)
     assert (rows[:, 0] == 0).all()
+
+
+def test_candidates_that_take_the_columns_of_the_table_are_refused():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    model = TabularClassifier([linear_model.LogisticRegression()], columns="raw").fit(frame, TWO)
+    with pytest.raises(ValueError, match="columns='prepared'"):
+        to_onnx(model, X[:1])

@@ -35,7 +35,14 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import all_estimators
 from stacks import stacked_classifier, stacked_regressor
 
-from looms import Intervals, KernelClassifier, TabularRegressor, assess, load
+from looms import (
+    Intervals,
+    KernelClassifier,
+    KernelRegressor,
+    TabularRegressor,
+    assess,
+    load,
+)
 from looms.folds import GapKFold
 from looms.kernels import RBF
 
@@ -409,6 +416,8 @@ def test_auto_stands_among_others():
     expected = [one.kernel_name for one in auto.candidates_ if one.kernel_name != "rbf"]
     found = [one.kernel_name for one in model.candidates_]
     assert found == [*expected, "Ridge()", "rbf"]
+    own = stacked_regressor([KernelRegressor("rbf", mu=0.1), "auto"]).fit(X, Y)
+    assert [one.kernel_name for one in own.candidates_] == ["rbf", *expected]
     assert_allclose(stacked_regressor(["auto"]).fit(X, Y).predict(X), auto.predict(X))
 
 
