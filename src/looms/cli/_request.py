@@ -39,10 +39,9 @@ from looms.cli._source import Source
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.duplicates import duplicate_groups
 from looms.estimators._one_kernel import FULL_ROWS
-from looms.estimators._selection import ROWS_OF_SMALL_RANK, SMALL_RANK
+from looms.estimators._selection import largest_rank
 from looms.folds import ForwardSplit, GapKFold, fold_numbers, group_numbers, joined_groups
 from looms.lssvm.landmarks import KEPT
-from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
 from looms.tables._cells import POINT, Marks
 from looms.tables._columns import marks_in
@@ -392,8 +391,8 @@ class FitRequest(Source, ModelRequest):
         n_outputs = 1 if target.task == "regression" else len(np.unique(target.y))
         given = self.n_landmarks or "auto"
         several = len(self.kernels) > 1 or self.kernels == ["auto"]
-        few = several and self.combine != "best" and first.n_rows <= ROWS_OF_SMALL_RANK
-        rank = int(given) if given.isdecimal() else SMALL_RANK if few else LARGEST_RANK
+        most_tried = largest_rank(several and self.combine != "best", first.n_rows)
+        rank = int(given) if given.isdecimal() else most_tried
         most, needed = allowed or free_memory(), bytes_needed(blocks.shape, n_outputs, rank)
         if most is not None and needed > most:
             fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]

@@ -56,7 +56,7 @@ OPERATIONS_OF_SEARCH = 8.0
 #: The same on m landmarks over m², for each row, and for each of those that searches run on.
 _OF_ALL_ROWS, _OF_SOME_ROWS, _ROWS_OF_SEARCH = 12.0, 60.0, 30_000
 #: The same of finding how many landmarks pay, and about how many do so over √n. With them the
-#: default fit on 6000, 20,000 and 100,000 rows takes 0.9, 1.7 and 0.7 × as long as told
+#: default fit on 6000, 20,000 and 100,000 rows takes 0.7, 1.2 and 0.6 × as long as told
 #: [benchmarks/results/default_call.csv]; 64 landmarks pay for a noisy target, 1024 for a smooth
 #: one.
 _OF_NUMBER, _LANDMARKS_THAT_PAY = 8e11, 3.6
@@ -185,14 +185,13 @@ class LeastSquares:
         if m is None:
             return objective_of(problem.X, problem.y, kernel=kernel, **options)
         n = samples_of_search(self.search.max_samples, min(len(problem.y), SAMPLE_ROWS))
-        on_all = replace(self, search=clone(self.search).set_params(max_samples=None))
         return low_rank_objective(
             blocks_of(problem.X),
             problem.y,
             kernel=kernel,
             rank=m,
             largest_rank=self.largest_rank,
-            tuned=on_all.searched,
+            tuned=self.ending_on(None).searched,
             n_sample=n,
             random_state=problem.seed,
             **options,
@@ -216,10 +215,12 @@ class LeastSquares:
 
     def with_kernel(self, kernel: Kernel, max_samples: float | None = None) -> Self:
         """The candidate with another kernel, without landmarks, and perhaps a shorter search."""
-        search = self.search
-        if max_samples is not None and not (self.on_grid or search.max_samples):
-            search = clone(search).set_params(max_samples=max_samples)
-        return replace(self, kernel=kernel, n_landmarks=None, search=search)
+        one = replace(self, kernel=kernel, n_landmarks=None)
+        return one if self.on_grid or self.search.max_samples else one.ending_on(max_samples)
+
+    def ending_on(self, max_samples: float | None) -> Self:
+        """The candidate with a search that ends on so many samples, or all."""
+        return replace(self, search=clone(self.search).set_params(max_samples=max_samples))
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,8 +352,9 @@ def _search_along_gradients(model: Any) -> Search | None:
 
 def _ending_on(model: Any, max_samples: float) -> Any:
     """The model with a search that ends on so many rows."""
-    search = clone(candidate_of(model).search)
-    return clone(model).set_params(search=search.set_params(max_samples=max_samples))
+    candidate = candidate_of(model)
+    assert isinstance(candidate, LeastSquares)
+    return clone(model).set_params(search=candidate.ending_on(max_samples).search)
 
 
 def check_candidate(model: Any, classes: bool) -> None:

@@ -52,7 +52,7 @@ MOST_IN_FOLDS = 2000
 _ROWS_OF_VALUE = 50
 #: Rows up to which kernels of a stack have so many landmarks at most. Twice as many take the fit to
 #: 12,000 or 20,000 rows two to four times as long, and the stack has 0.995 × the error.
-ROWS_OF_SMALL_RANK, SMALL_RANK = 50_000, 1024
+_ROWS_OF_SMALL_RANK, _SMALL_RANK = 50_000, 1024
 
 
 def selected(model: Any, rows: Rows, watcher: CallbackWatcher, columns: Any) -> Fitted:
@@ -82,8 +82,7 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher, columns: Any) -> 
     if outer is not None:
         all_count = replace(every, weighs=rows.weighs)
         folds = ChoiceFolds.of(model, all_count, outer, units, pairwise)
-    few = model._stacks and len(candidates) > 1 and X.shape[0] <= ROWS_OF_SMALL_RANK
-    rank = SMALL_RANK if few else LARGEST_RANK
+    rank = largest_rank(model._stacks and len(candidates) > 1, X.shape[0])
     problems = [
         problem_of(
             *(one, rows, X, units, model.fit_intercept, folds.problems(one) if folds else ()),
@@ -116,6 +115,11 @@ def selected(model: Any, rows: Rows, watcher: CallbackWatcher, columns: Any) -> 
         blocks_scored_in=None if by_pairs else _scored_in(choice, rows, units, model.fit_intercept),
         recipe=model._recipe(choice, for_folds),
     )
+
+
+def largest_rank(stacked: bool, n: int) -> int:
+    """Number of landmarks that "auto" tries at most, for a stack or one kernel on n rows."""
+    return _SMALL_RANK if stacked and n <= _ROWS_OF_SMALL_RANK else LARGEST_RANK
 
 
 def _checked(model: Any, rows: Rows) -> Rows:

@@ -104,10 +104,9 @@ class Tabular(Model):
         """Models of the candidates, with others in the place of "auto", each kernel once."""
         given, tried = ensure_list(self.candidates), list[Any]()
         known = {kernel_name(one.kernel if has_kernel(one) else one) for one in given}
+        others = [each for each in automatic if kernel_name(each) not in known]
         for one in given:
-            is_auto = isinstance(one, str) and one == "auto"
-            others = [each for each in automatic if kernel_name(each) not in known]
-            tried += others if is_auto else [one]
+            tried += others if isinstance(one, str) and one == "auto" else [one]
         return [one if is_estimator(one) else self._model(one) for one in tried]
 
     def _automatic(self, X: Matrix | RowBlocks) -> list[Any]:

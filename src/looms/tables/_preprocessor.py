@@ -558,10 +558,7 @@ def features_of_cells(
 def _cells(preprocessor: TablePreprocessor, name: str, features: Array, pandas: Any) -> Any:
     """Cells of one column, by the features that were made of it: floats, or categories."""
     if name in preprocessor.ranges_:
-        k = preprocessor.kinds_.numbers.index(name)
-        numbers = features[:, 0] * preprocessor.scales_[k] + preprocessor.means_[k]
-        numbers = np.round(numbers, _digits(preprocessor, name))
-        return np.where(features[:, 1:].any(axis=1), np.nan, numbers)
+        return _numbers(preprocessor, name, features)
     values, rare = [*preprocessor._values[name]], "rare"
     if preprocessor._rare[name]:
         while rare in values:
@@ -573,11 +570,13 @@ def _cells(preprocessor: TablePreprocessor, name: str, features: Array, pandas: 
     return pandas.Categorical.from_codes(codes, [text for text in values if text is not None])
 
 
-def _digits(preprocessor: TablePreprocessor, name: str) -> int:
-    """Decimals of the numbers of a column that their features tell."""
+def _numbers(preprocessor: TablePreprocessor, name: str, features: Array) -> Array:
+    """Numbers of one column by its features, with as many decimals as these tell; NaN for gaps."""
     k = preprocessor.kinds_.numbers.index(name)
-    typical = max(abs(float(preprocessor.means_[k])), float(preprocessor.scales_[k]))
-    return min(14 - math.ceil(math.log10(typical)), 300)
+    mean, scale = float(preprocessor.means_[k]), float(preprocessor.scales_[k])
+    digits = min(14 - math.ceil(math.log10(max(abs(mean), scale))), 300)
+    numbers = np.round(features[:, 0] * scale + mean, digits)
+    return np.where(features[:, 1:].any(axis=1), np.nan, numbers)
 
 
 def cells_of_features(preprocessor: TablePreprocessor, name: str, features: Array) -> AnyArray:
@@ -586,10 +585,8 @@ def cells_of_features(preprocessor: TablePreprocessor, name: str, features: Arra
         values = np.array([*preprocessor._values[name], None], dtype=object)
         texts = values[np.where(features.any(axis=1), features.argmax(axis=1), len(values) - 1)]
         return texts[[isinstance(text, str) for text in texts]]
-    k = preprocessor.kinds_.numbers.index(name)
-    present = features[features[:, 1:].sum(axis=1) == 0, 0]
-    numbers = present * preprocessor.scales_[k] + preprocessor.means_[k]
-    numbers = np.round(numbers, _digits(preprocessor, name))
+    numbers = _numbers(preprocessor, name, features)
+    numbers = numbers[~np.isnan(numbers)]
     return times_of(numbers) if preprocessor.kinds_[name] in DATES else numbers
 
 
