@@ -65,8 +65,12 @@ def minimize(
     tolerance: float = 0.1,
     callback: Any = None,
     inverse_hessian: Array | None = None,
+    last_gradient: bool = True,
 ) -> Record:
-    """Local minimum of a function in a box, as by `looms.optimize._minimize.minimize`."""
+    """Local minimum of a function in a box, as by `looms.optimize._minimize.minimize`.
+
+    The last point has a gradient in any case.
+    """
     recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback)
     try:
         steps = max_iter > 0 and optimizer != "nelder-mead"

@@ -267,6 +267,33 @@ class TestCurvature:
         hill = [Point(np.full(2, t), -(t**2), 1.0, np.full(2, -2 * t)) for t in (1.0, 2.0)]
         assert secant_inverse_hessian(hill) is None
         assert secant_inverse_hessian(hill[:1]) is None
+        assert_array_equal(secant_inverse_hessian(hill, np.eye(2)), np.eye(2))
+
+    def test_secants_correct_a_known_inverse_hessian_along_their_steps(self):
+        A, known = np.diag([1.0, 30.0]), np.diag([4.0, 1 / 30.0])
+        points = [Point(t, 0.0, 1.0, A @ t) for t in np.array([[0.0, 0.0], [1.0, 0.0]])]
+        assert_allclose(secant_inverse_hessian(points, known), np.linalg.inv(A), atol=1e-12)
+
+    @pytest.mark.parametrize(("error", "spread"), [(0.95, 9.0), (0.95, 0.0), (0.6, 9.0)])
+    def test_the_last_point_has_no_gradient_where_its_gain_was_promised(self, error, spread):
+        """Curvatures that are known but for an ``error``, of a value with a ``spread`` of gains."""
+        A = np.diag([1.0, 30.0])
+
+        def bowl(theta, *, gradient=True):
+            deviations = np.array([spread * theta[0]])
+            point = Point(theta, 0.5 * theta @ A @ theta, 0.2, None, None, deviations)
+            if not (gradient(point) if callable(gradient) else gradient):
+                return point
+            return replace(point, gradient=A @ theta)
+
+        start, H = np.array([0.5, -0.05]), np.linalg.inv(A) / error
+        options = {"inverse_hessian": H, "tolerance": 0.1}
+        search = minimize(bowl, start, box(2), last_gradient=False, **options)
+        ended = search.n_evaluations == 2 and search.accepted[-1].gradient is None
+        assert ended == (error == 0.95 and spread > 0)
+        assert search.stop_reason is StopReason.WITHIN_NOISE or not ended
+        assert search.best.value < 0.02
+        assert minimize(bowl, start, box(2), **options).accepted[-1].gradient is not None
 
     def test_a_known_hessian_finds_the_minimum_at_once(self):
         A = np.diag([1.0, 30.0, 400.0]) + 0.5

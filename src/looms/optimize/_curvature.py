@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from looms._typing import Array
-from looms.optimize._search import Evaluate, Point
+from looms.optimize._search import Evaluate, Point, WantsGradient
 
 _STEP = 0.25  # of the differences, log₂ units: far above rounding, well below the optimum's width
 # A move this far, in log₂ units, is assumed to change the value by more than noise.
@@ -58,10 +58,11 @@ def difference_inverse_hessian(
     return np.asarray((axes / np.maximum(curvatures, least)) @ axes.T), evaluated
 
 
-def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
+def secant_inverse_hessian(points: Sequence[Point], known: Array | None = None) -> Array | None:
     """Inverse Hessian from a sequence of points with gradients, by the BFGS formula.
 
-    None if no two neighbors show positive curvature, or rounding makes it indefinite.
+    It begins at a ``known`` one, and is that if no two neighbors show positive curvature, or
+    rounding makes it indefinite; without one it is None then.
     """
     pairs = []
     for before, after in pairwise(points):
@@ -70,14 +71,14 @@ def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
             if s @ y > 1e-8 * np.linalg.norm(s) * np.linalg.norm(y):
                 pairs.append((s, y))
     if not pairs:
-        return None
+        return known
     s, y = pairs[-1]
-    H = np.eye(len(s)) * (s @ y) / (y @ y)
+    H = np.eye(len(s)) * (s @ y) / (y @ y) if known is None else known
     for s, y in pairs:
         V = np.eye(len(s)) - np.outer(y, s) / (s @ y)
         H = V.T @ H @ V + np.outer(s, s) / (s @ y)
     smallest, largest = np.linalg.eigvalsh(H)[[0, -1]]
-    return H if smallest > largest / _LARGEST_CONDITION else None
+    return H if smallest > largest / _LARGEST_CONDITION else known
 
 
 class Coordinates:
@@ -109,7 +110,7 @@ class Coordinates:
             self._take_axes(inverse_hessian, start.gradient)
         self.start = self._transformed(np.zeros(len(start.theta)), start)
 
-    def __call__(self, theta: Array, *, gradient: bool = True) -> Point:
+    def __call__(self, theta: Array, *, gradient: WantsGradient = True) -> Point:
         """Function at z, which optimizers call ``theta``."""
         z = np.array(theta)
         theta_of_z = self._origin + self._axes @ z

@@ -30,6 +30,7 @@ def minimize(
     tolerance: float = 0.1,
     callback: Callback | None = None,
     inverse_hessian: Array | None = None,
+    last_gradient: bool = True,
 ) -> Search:
     """Local minimum of a function in a box, from one start.
 
@@ -50,6 +51,8 @@ def minimize(
     inverse_hessian : (p, p) inverse Hessian of the function near the start, if known, from
         `difference_inverse_hessian` or `secant_inverse_hessian` of an earlier search on
         a similar function.
+    last_gradient : if False, the last iteration may have no gradient: the search ends where an
+        iteration gained what ``inverse_hessian`` promised, to within what is not worth another.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def minimize(
     >>> bool(search.best.value < 1e-6)
     True
     """
-    recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback)
+    recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback, last_gradient)
     try:
         start = recorder.start(np.clip(theta0, *bounds.T), gradient=max_iter > 0)
         function = Coordinates(recorder, start, bounds, inverse_hessian)

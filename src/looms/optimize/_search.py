@@ -93,12 +93,15 @@ class Point:
     model: Any = None
     deviations: Array | None = None
 
+    def error_of_gain(self, other: Point) -> float:
+        """Standard error of the difference to another value; infinite if it is unknown."""
+        if self.deviations is None or other.deviations is None:
+            return np.inf
+        return float(np.linalg.norm(self.deviations - other.deviations))
+
     def sure_gain_over(self, other: Point) -> bool:
         """True if the value is less than another by a standard error of the difference."""
-        if self.deviations is None or other.deviations is None:
-            return False
-        error = np.linalg.norm(self.deviations - other.deviations)
-        return bool(other.value - self.value > error)
+        return other.value - self.value > self.error_of_gain(other)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +134,14 @@ class Search:
         return sum(not np.isfinite(point.value) for point in self.history)
 
 
+#: Whether a point gets its gradient, or a function that tells by the point without it.
+WantsGradient: TypeAlias = bool | Callable[[Point], bool]
+
+
 class Evaluate(Protocol):
     """Function to minimize: value, standard error and, on request, gradient."""
 
-    def __call__(self, theta: Array, *, gradient: bool = True) -> Point: ...
+    def __call__(self, theta: Array, *, gradient: WantsGradient = True) -> Point: ...
 
 
 #: Called after every iteration with its number and the best point so far; True stops the search.
@@ -169,6 +176,8 @@ class Recorder:
         gain, more than the standard error of this difference (`Point.sure_gain_over`).
     max_iter : largest number of iterations.
     callback : see `Callback`.
+    last_gradient : if False, an iteration ends the search without a gradient where the inverse
+        Hessian promised what it gained.
 
     Attributes
     ----------
@@ -182,12 +191,14 @@ class Recorder:
         tolerance: float,
         max_iter: int,
         callback: Callback | None,
+        last_gradient: bool = True,
     ) -> None:
         self._evaluate = evaluate
         self._low, self._high = bounds.T
         self.tolerance = tolerance
         self._max_iter = max_iter
         self._callback = callback
+        self._last_gradient = last_gradient
         self.inverse_hessian: Array | None = None
         self._accepted: list[Point] = []
         self._before: Point | None = None
@@ -195,11 +206,14 @@ class Recorder:
         self.n_iterations = 0
         self.best: Point | None = None
 
-    def __call__(self, theta: Array, *, gradient: bool = True) -> Point:
-        point = self._evaluate(np.array(theta), gradient=gradient)
+    def __call__(self, theta: Array, *, gradient: WantsGradient = True) -> Point:
+        may_end = bool(gradient) and not self._last_gradient and self.inverse_hessian is not None
+        point = self._evaluate(np.array(theta), gradient=self._goes_on if may_end else gradient)
         self.history.append(Point(point.theta, point.value, point.standard_error))
         if self.best is None or point.value < self.best.value:
             self.best = point
+        if may_end and point.gradient is None and np.isfinite(point.value):
+            self.iteration_done(is_last=True)
         return point
 
     def start(self, theta: Array, *, gradient: bool = True) -> Point:
@@ -213,7 +227,7 @@ class Recorder:
             raise SearchStopped(StopReason.MAX_ITER)
         return point
 
-    def iteration_done(self) -> None:
+    def iteration_done(self, *, is_last: bool = False) -> None:
         """Record an accepted step; raise `SearchStopped` if it was the last."""
         assert self.best is not None
         assert self._before is not None
@@ -227,7 +241,7 @@ class Recorder:
         # A first step that knows no curvature may be short for want of it.
         informed = self.n_iterations > 1 or self.inverse_hessian is not None
         small = gain <= self.tolerance * self.best.standard_error
-        if informed and small and not sure:
+        if is_last or (informed and small and not sure):
             raise SearchStopped(StopReason.WITHIN_NOISE)
         if self.n_iterations >= self._max_iter:
             raise SearchStopped(StopReason.MAX_ITER)
@@ -252,6 +266,26 @@ class Recorder:
             expected = max(newton, _REACH_INFORMED * slope)
         if expected <= self.tolerance * point.standard_error:
             raise SearchStopped(StopReason.WITHIN_NOISE)
+
+    def _goes_on(self, point: Point) -> bool:
+        """True if what is left to gain at a point, which has no gradient yet, may be worth more.
+
+        Left is what the step was not to gain by the curvature, and as much as that was wrong by.
+        """
+        before, inverse_hessian = self._before, self.inverse_hessian
+        assert self.best is not None
+        assert before is not None
+        assert before.gradient is not None
+        assert inverse_hessian is not None
+        if not point.value < self.best.value:
+            return True
+        free = free_gradient(before.theta, before.gradient, self._low, self._high)
+        step = point.theta - before.theta
+        promised = -float(free @ step) - 0.5 * float(step @ np.linalg.solve(inverse_hessian, step))
+        wrong = abs(before.value - point.value - promised)
+        left = 0.5 * float(free @ inverse_hessian @ free) - promised + wrong
+        enough = min(self.tolerance * point.standard_error, point.error_of_gain(before))
+        return left > enough
 
 
 def free_gradient(theta: Array, gradient: Array, low: Array, high: Array) -> Array:

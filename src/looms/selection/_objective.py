@@ -27,7 +27,7 @@ from looms.lssvm.fit import Fit
 from looms.lssvm.forward import outputs_forward
 from looms.lssvm.projection import Projection
 from looms.lssvm.spectral import decompose
-from looms.optimize._search import Point
+from looms.optimize._search import Point, WantsGradient
 from looms.selection._tuning import Tuning
 from looms.units import Units
 
@@ -200,7 +200,7 @@ class HeldOutCriterion(ABC):
             return point.value, np.full(len(self.theta0), np.nan)
         return point.value, point.gradient
 
-    def evaluate(self, theta: Array, *, gradient: bool = True) -> Point:
+    def evaluate(self, theta: Array, *, gradient: WantsGradient = True) -> Point:
         """Value with its standard error and, optionally, gradient at ``theta``.
 
         The criterion J of `looms.criteria` takes the held-out outputs of a solution of
@@ -213,6 +213,8 @@ class HeldOutCriterion(ABC):
                 point, slope = self.judged(theta, projection)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
+            if callable(gradient):
+                gradient = np.isfinite(point.value) and gradient(self.penalized(point))
             if gradient and np.isfinite(point.value):
                 dJ = np.asarray(_LN2 * np.exp2(theta) * self.slopes(theta, projection, slope))
                 if not np.isfinite(dJ).all():  # values that just do not overflow

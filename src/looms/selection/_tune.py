@@ -4,7 +4,7 @@ A criterion is a mean over samples and its optimum moves little with their numbe
 most steps are made on subsamples, at a fraction of the cost. The last stage, on all
 samples, begins near the optimum and with the curvature of the stage before. If landmarks suffice,
 it is a search on landmarks and one evaluation by the whole kernel matrix; otherwise a search by the
-kernel matrix.
+kernel matrix, after one on half of the samples if there are many.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from looms._typing import Array
 from looms.lssvm.fit import Fit
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimize._minimize import minimize
-from looms.optimize._search import Evaluate, Point, Search, StopReason
+from looms.optimize._search import Evaluate, Point, Search, StopReason, WantsGradient
 from looms.selection._low_rank import LowRankObjective, on_landmarks
 from looms.selection._objective import HeldOutCriterion, Objective, ScannedCriterion
 from looms.selection._scan import starting_points
@@ -28,9 +28,13 @@ from looms.selection._subsamples import log2_mu_shift, nested_subsets, samples_o
 from looms.selection._tuning import BoundMet, Tuning
 
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
-# Rows for each landmark of the search that replaces one by the whole kernel matrix, and least and
-# largest number of landmarks: how many suffice hardly grows with the number of rows.
-_ROWS_PER_LANDMARK, _FEWEST_LANDMARKS, _MOST_LANDMARKS = 8, 200, 800
+# Rows from which a search by the whole kernel matrix is replaced by one on landmarks, if these
+# suffice, or begins where one on half of the rows ended. Half leads astray a kernel with a scale
+# for each of 27 features.
+_MANY = 1600
+# Rows for each landmark, and largest number of landmarks: how many suffice hardly grows with the
+# number of rows.
+_ROWS_PER_LANDMARK, _MOST_LANDMARKS = 8, 800
 # A search on the subsample of the scan has so many rows for each hyper-parameter, and there are so
 # many times as many rows.
 _ROWS_PER_VALUE, _TIMES_LARGER = 50, 4
@@ -145,19 +149,22 @@ def tune(
         isinstance(objective, Objective)
         and staged.stop_reason is None
         and max_iter > 0
-        and _takes_landmarks(objective)
+        and objective.n_samples >= _MANY
     ):
-        n = min(objective.n_samples // _ROWS_PER_LANDMARK, _MOST_LANDMARKS)
-        half, whole = on_landmarks(objective, staged.thetas[0], (n // 2, n), rng)
-        few, more = (staged.value(stage) for stage in (half, whole))
-        if _agree(few, more, tolerance):
-            search = staged.search(whole)
-            staged.stop_reason, n_landmarks = search.stop_reason, whole.samples.n_samples
-            best = staged.search(objective)
-            if staged.stop_reason is not StopReason.CALLBACK and not _agree(
-                search.best, best.best, tolerance
-            ):
-                staged.stop_reason = n_landmarks = best = None
+        if _takes_landmarks(objective):
+            n = min(objective.n_samples // _ROWS_PER_LANDMARK, _MOST_LANDMARKS)
+            few, more = on_landmarks(objective, staged.thetas[0], (n // 2, n), rng)
+            if _agree(staged.value(few), staged.value(more), tolerance):
+                search = staged.search(more)
+                staged.stop_reason, n_landmarks = search.stop_reason, more.samples.n_samples
+                best = staged.search(objective)
+                if staged.stop_reason is not StopReason.CALLBACK and not _agree(
+                    search.best, best.best, tolerance
+                ):
+                    staged.stop_reason = n_landmarks = best = None
+        if best is None and len(objective.theta0) <= _FEW:
+            half = nested_subsets(objective, rng, objective.n_samples // 2)[-1]
+            staged.search(objective.subset(half), differences=False)
     if best is None:
         best = staged.search(objective)
     return staged.tuning(best, n_landmarks), best.best.model
@@ -195,8 +202,12 @@ class _StagedSearch:
     stages: list[tuple[int, Search]] = field(default_factory=list)
     n_measured: int = 0
 
-    def search(self, stage: HeldOutCriterion) -> Search:
-        """Best of the searches on a stage from all starts; the next stage starts there."""
+    def search(self, stage: HeldOutCriterion, *, differences: bool = True) -> Search:
+        """Best of the searches on a stage from all starts; the next stage starts there.
+
+        It steps by the curvature of this stage, measured by ``differences`` of a few
+        hyper-parameters, or by that of the stage before and the steps of this one.
+        """
         if self.begun is not None:
             self.begun(stage)
         evaluate = partial(_evaluated, stage, self.evaluated, paired=self.goes_on_if_sure)
@@ -210,6 +221,7 @@ class _StagedSearch:
                 tolerance=self._tolerance_on(stage),
                 callback=None if self.progress is None else partial(self.progress, stage),
                 inverse_hessian=self.curvature,
+                last_gradient=stage.n_samples < max(self.most, _MANY),
             )
             for theta in self.thetas
         ]
@@ -219,6 +231,8 @@ class _StagedSearch:
             self.thetas = [_moved(best.best.theta, stage, self.objective)]
         if best.stop_reason is StopReason.CALLBACK:
             self.stop_reason = best.stop_reason
+        elif not differences:
+            self.curvature = secant_inverse_hessian(best.accepted, self.curvature)
         elif stage.n_samples < self.most:
             self.curvature, measured = _curvature(stage, evaluate, best, self.tolerance)
             self.n_measured += len(measured)
@@ -275,7 +289,7 @@ def _evaluated(
     stage: HeldOutCriterion,
     evaluated: Callable[[HeldOutCriterion, Point], None] | None,
     theta: Array,
-    gradient: bool = True,
+    gradient: WantsGradient = True,
     paired: bool = True,
 ) -> Point:
     """Point of the stage, which can be compared row by row if ``paired``.
@@ -349,12 +363,8 @@ def _worth_a_search(scanned: HeldOutCriterion, whole: HeldOutCriterion) -> bool:
 
 
 def _takes_landmarks(objective: Objective) -> bool:
-    """True for many rows with a kernel that is a function of them."""
-    return (
-        objective.n_samples >= _ROWS_PER_LANDMARK * _FEWEST_LANDMARKS
-        and objective.units.alone
-        and not objective.kernel.pairwise
-    )
+    """True for rows that are units of their own, with a kernel that is a function of them."""
+    return objective.units.alone and not objective.kernel.pairwise
 
 
 def _agree(few: Point, more: Point, tolerance: float) -> bool:
