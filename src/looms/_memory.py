@@ -9,8 +9,8 @@ from pathlib import Path
 from looms._advice import setting
 
 #: Arrays of n × n float64 in memory at once. A search by gradients has three (kernel matrix,
-#: gradient, distances); the peak of fits to 6000 rows was 3.4, to 3000 rows 3.7. The others are
-#: of a search on a grid, a fit with given values and the refits of a certificate, to 2000 rows.
+#: gradient, distances), with a peak of 3.4 to 3.7. The others are of a search on a grid, a fit with
+#: given values, as at the end of a search on some rows, and the refits of a certificate.
 SEARCH, GRID, GIVEN, CERTIFICATE = 3.5, 6.5, 1.5, 5.5
 #: Bytes that are taken without asking the system, which takes as long as a fit to 50 rows.
 _LITTLE = 1 << 20

@@ -237,6 +237,61 @@ def test_a_search_on_some_samples_leaves_one_evaluation_on_all(small_stages, giv
     assert tune(objective, max_samples=N, tolerance=1e-3)[0].value == on_all.value
 
 
+class TestManySamples:
+    """The search on some of many samples, after which a few points are evaluated on all."""
+
+    @pytest.fixture(autouse=True)
+    def some(self, small_stages, monkeypatch):
+        monkeypatch.setattr("looms.selection._objective.ROWS_OF_SEARCH", N // 2)
+        monkeypatch.setattr("looms.selection._objective._ROWS_PER_VALUE", 1)
+        monkeypatch.setattr("looms.selection._tune._ROWS_PER_VALUE", 1)
+
+    def ends(self, tuning):
+        """Where the searches on the last two numbers of samples ended, for all, and their share."""
+        (n_before, before), (n_last, last) = [
+            one for one in tuning.stages if one[0] < N and one[1].n_iterations
+        ][-2:]
+        ends = [
+            one.best.theta - [0, np.log2(N / n) / 2]
+            for n, one in ((n_before, before), (n_last, last))
+        ]
+        return *ends, np.log(N / n_last) / np.log(n_last / n_before)
+
+    def test_where_it_ended_and_where_it_was_heading_are_evaluated(self):
+        tuning, fit = tune(Objective(X, Y))
+        *_, (n_last, _), (n_all, ended), (n_too, heading) = tuning.stages
+        assert (n_last, n_all, n_too) == (N // 2, N, N)
+        assert ended.n_evaluations == heading.n_evaluations == 1
+        before, last, share = self.ends(tuning)
+        np.testing.assert_allclose(ended.best.theta, last)
+        np.testing.assert_allclose(heading.best.theta, last + min(share, 1) * (last - before))
+        assert tuning.value == min(ended.best.value, heading.best.value)
+        assert tuning.theta in (pytest.approx(ended.best.theta), pytest.approx(heading.best.theta))
+        assert fit is not None
+
+    def test_of_very_many_only_where_it_ended(self, monkeypatch):
+        monkeypatch.setattr("looms.selection._tune.TWICE_EVALUATED", N - 1)
+        tuning, _ = tune(Objective(X, Y))
+        assert [n for n, _ in tuning.stages][-2:] == [N // 2, N]
+
+    @pytest.mark.parametrize(("given", "size"), [(0.5, N // 4), (100, 100), (1.0, N), (10**6, N)])
+    def test_the_number_can_be_given(self, given, size):
+        tuning, _ = tune(Objective(X, Y), max_samples=given)
+        *_, (n_last, _), (n_all, all_of_them) = [(None, None), *tuning.stages]
+        assert n_all == N
+        assert (n_last if all_of_them.n_evaluations == 1 else n_all) == size
+
+    def test_a_kernel_with_many_values_is_searched_on_more(self, monkeypatch):
+        monkeypatch.setattr("looms.selection._objective._ROWS_PER_VALUE", 60)
+        assert Objective(X, Y, kernel="ard").rows_of_search == 180
+        assert Objective(X, Y).rows_of_search == N // 2
+
+    def test_the_box_is_that_of_all_samples_nearly(self, monkeypatch):
+        some = Objective(X, Y)
+        monkeypatch.setattr("looms.selection._objective.ROWS_OF_SEARCH", N)
+        np.testing.assert_allclose(some.bounds, Objective(X, Y).bounds, atol=0.2)
+
+
 class TestStarts:
     """Tunings on parts of the samples, at whose mean a search begins."""
 
@@ -307,7 +362,7 @@ class TestLandmarks:
 
     @pytest.fixture(autouse=True)
     def few(self, small_stages, monkeypatch):
-        monkeypatch.setattr("looms.selection._tune._MANY", N)
+        monkeypatch.setattr("looms.selection._tune._FEWEST_LANDMARKS", N // 8)
 
     @pytest.mark.slow
     def test_one_evaluation_by_the_kernel_matrix_is_left(self):
@@ -340,13 +395,10 @@ class TestLandmarks:
         rough = np.sin(40 * X[:, 0]) if given == "targets" else Y
         search = {"max_iter": 0} if given == "max_iter" else {}
         tuning, _ = tune(Objective(x, rough, **options), **search)
-        assert tuning.n_landmarks is None
-        assert N // 2 in [size for size, _ in tuning.stages] or given == "max_iter"
-        if given == "targets":  # landmarks were drawn from the same stream of random numbers
-            return
-        monkeypatch.setattr("looms.selection._tune._takes_landmarks", lambda objective: False)
+        monkeypatch.setattr("looms.selection._tune._FEWEST_LANDMARKS", N)
         expected, _ = tune(Objective(x, rough, **options), **search)
-        assert tuning.n_measured == expected.n_measured
+        assert tuning.n_landmarks is None
+        assert tuning.n_measured - expected.n_measured == 2 * (given == "targets")
         np.testing.assert_array_equal(tuning.theta, expected.theta)
 
     @pytest.mark.slow
@@ -355,9 +407,9 @@ class TestLandmarks:
         monkeypatch.setattr(LowRankObjective, "penalized", lambda _, p: replace(p, value=9.0))
         tuning, _ = tune(objective)
         assert tuning.n_landmarks is None
-        *_, (_, check), (n_half, half), (_, search) = tuning.stages
-        assert (check.n_evaluations, check.n_iterations, n_half) == (1, 0, N // 2)
-        assert tuning.n_iterations == (search.n_iterations or half.n_iterations) > 0
+        *_, (_, check), (_, search) = tuning.stages
+        assert (check.n_evaluations, check.n_iterations) == (1, 0)
+        assert tuning.n_iterations == search.n_iterations > 0
         assert tuning.stop_reason is search.stop_reason is StopReason.WITHIN_NOISE
 
 

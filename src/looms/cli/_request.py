@@ -171,7 +171,7 @@ class ModelRequest:
         Keep many hyper-parameters near their start; for ard, above all with few rows.
     n_landmarks
         Number of landmarks (rows that the model is made of), such as 1000; none for the whole
-        kernel matrix; default auto: landmarks for more than 5000 rows.
+        kernel matrix; default auto: landmarks for more than 7000 rows.
     """
 
     target: str | None = None

@@ -49,7 +49,7 @@ class KernelClassifier(Classifier):
         z, drawn from a subsample by randomly pivoted Cholesky with the kernel tuned there. Held-out
         predictions and gradients stay exact; memory does not grow with n², and time grows with
         n · n_landmarks². With None every sample is a landmark, and the n × n kernel matrix is
-        factorized. "auto" takes the whole matrix for up to 5000 samples, or for a linear kernel of
+        factorized. "auto" takes the whole matrix for up to 7000 samples, or for a linear kernel of
         few features; beyond that it adds landmarks while they help: from 64 on the number is
         doubled, up to 2048 or a quarter of the samples, while one doubling or two lower the tuned
         criterion by 1 % and by the standard error of the gain (1024 if `mu` is given). Rows in

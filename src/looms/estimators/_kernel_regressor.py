@@ -37,7 +37,7 @@ class KernelRegressor(Regressor):
     n_landmarks : int, "auto" or None, default="auto"
         Number of landmarks, the samples whose kernel functions the model sums; None takes all
         samples. "auto" takes
-        the whole kernel matrix for up to 5000 samples, or for a linear kernel of few features;
+        the whole kernel matrix for up to 7000 samples, or for a linear kernel of few features;
         beyond that as many landmarks as lower the criterion by 1 %, up to 2048 (1024 if `mu` is
         given). Held-out predictions and gradients stay exact. Time grows with n · n_landmarks².
     fit_intercept : bool, default=True

@@ -31,7 +31,7 @@ from looms.selection._low_rank import (
     drawn_landmarks,
     low_rank_objective,
 )
-from looms.selection._objective import HeldOutCriterion, objective_of
+from looms.selection._objective import ROWS_OF_SEARCH, HeldOutCriterion, objective_of
 from looms.selection._problem import Given, Problem, Tuned
 from looms.selection._scan import scan
 from looms.selection._subsamples import samples_of_search
@@ -41,18 +41,18 @@ from looms.selection._support_vectors import (
     score_of,
     search_paths,
 )
-from looms.selection._tune import tune
+from looms.selection._tune import TWICE_EVALUATED, tune
 from looms.selection._tuning import Tuning
 from looms.svm._problem import Loss
 from looms.units import Units
 
 #: Rows up to which n_landmarks="auto" takes the whole kernel matrix.
-FULL_ROWS = 5000
+FULL_ROWS = 7000
 #: Landmarks of n_landmarks="auto" beyond that if the values are given.
 _GIVEN_LANDMARKS = LARGEST_RANK // 2
-#: Floating-point operations of a search over n³: 3 to 13 in searches on 2500 and 4000 rows, at the
-#: speed of a matrix product.
-OPERATIONS_OF_SEARCH = 8.0
+#: Floating-point operations of a search over n³, at the speed of a matrix product, and of a value
+#: on all of many rows.
+OPERATIONS_OF_SEARCH, _OF_VALUE = 8.0, 1.0
 #: The same on m landmarks over m², for each row, and for each of those that searches run on.
 _OF_ALL_ROWS, _OF_SOME_ROWS, _ROWS_OF_SEARCH = 12.0, 60.0, 30_000
 #: The same of finding how many landmarks pay, and about how many do so over √n. With them the
@@ -135,7 +135,8 @@ class LeastSquares:
             return 0.0
         if self.mu is not None:
             return GIVEN
-        return GRID if self.on_grid else SEARCH
+        searched = min(1.0, ROWS_OF_SEARCH / X.shape[0])
+        return GRID if self.on_grid else max(GIVEN, SEARCH * searched**2)
 
     def operations_for(self, X: Matrix | RowBlocks) -> float:
         """Floating-point operations of a fit to ``X``, very roughly."""
@@ -143,7 +144,9 @@ class LeastSquares:
         if has_few_features(as_kernel(self.kernel), X.shape):
             return 0.0
         if m is None:
-            return (1.0 if given else OPERATIONS_OF_SEARCH) * n**3
+            values = (n > ROWS_OF_SEARCH) + (ROWS_OF_SEARCH < n <= TWICE_EVALUATED)
+            search = OPERATIONS_OF_SEARCH * min(n, ROWS_OF_SEARCH) ** 3
+            return _OF_VALUE * n**3 if given else search + values * _OF_VALUE * n**3
         if given:
             return 10.0 * n * float(m) ** 2
         size = min(self.largest_rank, _LANDMARKS_THAT_PAY * n**0.5) if m == "auto" else float(m)

@@ -44,14 +44,16 @@ class Search(BaseEstimator):  # type: ignore[misc]
         A search ends when an iteration gains less than this fraction of the standard error of
         the criterion, and less than the standard error of the gain itself, from the differences
         of the samples' losses; on subsamples, where iterations are cheap, less than a fraction of
-        that. From 1600 samples on, the last search is on landmarks if these give the criterion to
+        that. From 1600 samples on, a search on all is on landmarks if these give the criterion to
         within ten times this tolerance, and the kernel matrix of all samples is factorized only
         once; with 0 never.
     max_samples : int, float or None, default=None
-        Number of samples, or share of them (at least 200), that the search along gradients ends
-        on, after which the model is fitted to all. None is all samples, and 0.25 in the folds of an
-        evaluation of several candidates; 1.0 is all there, too. On landmarks a share of less
-        than 2000 samples is one of the 2000 that a search begins on.
+        Number of samples that the search along gradients ends on, after which the model is fitted
+        to all. None is all of up to 2000 samples, or 100 for each hyper-parameter; of more, so
+        many, and then where the search ended and, of up to 5000 samples, where it was heading are
+        evaluated on all. A share, 0.25 in the folds of an evaluation of several candidates, is one
+        of these samples, and at least 200; 1.0 is all samples. On landmarks None is a quarter of
+        the samples, at least 5000.
     prior : bool, default=False
         Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007), for
         kernels that have many, such as "ard" on few samples.

@@ -31,7 +31,7 @@ class TabularClassifier(Classifier, Tabular):
         "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
         "weighted_matern12". From 400 rows on boosted trees, those of scikit-learn's
         `HistGradientBoostingClassifier`, stand beside them, unless rows are sparse or in blocks,
-        and from 1000 rows on in the place of "rbf". Beyond 5000 rows kernels have landmarks,
+        and from 1000 rows on in the place of "rbf". Beyond 7000 rows kernels have landmarks,
         and beyond 100,000 rows the last one is left out. A page of the documentation, "What changes
         with the number of rows", has the rest.
     combine : {"stack", "best"}, default="stack"

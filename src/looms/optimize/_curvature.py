@@ -58,11 +58,10 @@ def difference_inverse_hessian(
     return np.asarray((axes / np.maximum(curvatures, least)) @ axes.T), evaluated
 
 
-def secant_inverse_hessian(points: Sequence[Point], known: Array | None = None) -> Array | None:
+def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
     """Inverse Hessian from a sequence of points with gradients, by the BFGS formula.
 
-    It begins at a ``known`` one, and is that if no two neighbors show positive curvature, or
-    rounding makes it indefinite; without one it is None then.
+    None if no two neighbors show positive curvature, or rounding makes it indefinite.
     """
     pairs = []
     for before, after in pairwise(points):
@@ -71,14 +70,14 @@ def secant_inverse_hessian(points: Sequence[Point], known: Array | None = None) 
             if s @ y > 1e-8 * np.linalg.norm(s) * np.linalg.norm(y):
                 pairs.append((s, y))
     if not pairs:
-        return known
+        return None
     s, y = pairs[-1]
-    H = np.eye(len(s)) * (s @ y) / (y @ y) if known is None else known
+    H = np.eye(len(s)) * (s @ y) / (y @ y)
     for s, y in pairs:
         V = np.eye(len(s)) - np.outer(y, s) / (s @ y)
         H = V.T @ H @ V + np.outer(s, s) / (s @ y)
     smallest, largest = np.linalg.eigvalsh(H)[[0, -1]]
-    return H if smallest > largest / _LARGEST_CONDITION else known
+    return H if smallest > largest / _LARGEST_CONDITION else None
 
 
 class Coordinates:

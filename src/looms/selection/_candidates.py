@@ -238,8 +238,8 @@ def _tuned(problem: Problem, learns_weights: bool, **callbacks: Any) -> Tuned:
     """Values tuned on the parts of the rows, if there are any, and then on all.
 
     Weights of features that the kernel leaves open are learned first: those of the kernel tuned
-    without them, under the same criterion. In the place of landmarks these are on a sample of the
-    rows, and the search ends on a share of it.
+    without them, under the same criterion. Of many rows they are learned from a sample, and the
+    search ends on a share of it.
     """
     parts = tuple(_tuned(part, learns_weights)._replace(samples=None) for part in problem.parts)
     of_parts = [part.tunings for part in parts if part.fit is not None]
@@ -248,11 +248,10 @@ def _tuned(problem: Problem, learns_weights: bool, **callbacks: Any) -> Tuned:
     problem = replace(problem, starts=tuple(tunings[-1] for tunings in of_parts))
     if not (learns_weights and isinstance(kernel, Weighted) and kernel.weights is None):
         return problem.tune(**callbacks)._replace(parts=parts)
-    some, starts = problem, tuple(tunings[0] for tunings in of_parts)
-    unweighted = candidate.with_kernel(kernel.kernel)
-    if candidate.landmarks_for(problem.X) is not None:
-        some = problem.sampled(SAMPLE_ROWS)
-        unweighted = candidate.with_kernel(kernel.kernel, _SHARE_FOR_WEIGHTS)
+    some, starts = problem.sampled(SAMPLE_ROWS), tuple(tunings[0] for tunings in of_parts)
+    unweighted = candidate.with_kernel(
+        kernel.kernel, None if some is problem else _SHARE_FOR_WEIGHTS
+    )
     plain = replace(some, candidate=unweighted, starts=starts).tune(**callbacks)
     if plain.fit is None:
         return plain._replace(parts=parts)

@@ -47,6 +47,9 @@ _COLUMNS = 16  # of a kernel matrix, summed at a time
 # Eigenvalues below this share of the largest are rounding; and log₂ of the least n μ over the least
 # of the others, of the box and of the scan.
 _ROUNDING, _BOX_BELOW, _SCAN_BELOW = 1e-24, -10.0, -8.0
+#: A search by the whole kernel matrix is on so many rows, or so many for each hyper-parameter: on
+#: tables of 3000 and 4500 rows a stack has 1.001 and 1.003 × the error of one with searches on all.
+ROWS_OF_SEARCH, _ROWS_PER_VALUE = 2000, 100
 _LN2 = float(np.log(2.0))
 #: Largest target whose fourth power, and that of its inverse, are still finite numbers.
 _LARGEST_TARGET = 1e70
@@ -505,6 +508,10 @@ class Objective(ScannedCriterion):
     (4,)
     """
 
+    @property
+    def rows_of_search(self) -> int:
+        return min(self.n_samples, max(ROWS_OF_SEARCH, _ROWS_PER_VALUE * len(self.theta0)))
+
     def _started(self, kernel: Kernel) -> Kernel:
         self._work: Array | None = None
         self._scratch: Array | None = None
@@ -513,8 +520,16 @@ class Objective(ScannedCriterion):
         return kernel.started(self.samples)
 
     def spread(self, kernel_theta: Array) -> float:
-        K = self.gram(self.kernel.with_theta(kernel_theta))
-        self._work = None  # not kept while subsamples are searched
+        """As of every criterion; of many samples, that of some of them, drawn at random."""
+        kernel, blocks = self.kernel.with_theta(kernel_theta), self._blocks
+        if self.n_samples > ROWS_OF_SEARCH:
+            drawn = np.random.RandomState(0).permutation(self.n_samples)
+            rows = np.sort(drawn[:ROWS_OF_SEARCH])
+            X = training_rows(self.X, rows, kernel.pairwise)
+            blocks = GramBlocks(X, kernel.uses, self.sample_weight[rows])
+        n = blocks.samples.n_samples
+        K = np.empty((n, n), order="F")
+        gram_into(K, kernel, blocks)
         return feature_space_variance(K, self.fit_intercept)
 
     def solver_along_mu(self, kernel_theta: Array) -> Callable[[float], Projection]:

@@ -61,7 +61,7 @@ class Problem:
     ----------
     candidate : the model: its ``kernel`` or estimator of scikit-learn, and ``criterion``, as they
         were passed; ``tuned`` gives its values. If weights of features may be open, it has
-        ``with_kernel`` and ``landmarks_for`` as `LeastSquares` of the estimators.
+        ``with_kernel`` as `LeastSquares` of the estimators.
     X, y : rows, and their targets.
     sample_weight : (n,) positive weights in the fit.
     selection_weight : (n,) weights in the criterion.

@@ -41,18 +41,30 @@ def nested_subsets(
     return [s for s in subsets if all(np.ptp(row[s]) > 0 for row in objective.units.number)]
 
 
-def samples_of_search(given: float | None, n_samples: int) -> int:
-    """Number of samples that a search ends on, from ``max_samples``; of a share, enough to scan.
+def samples_of_search(given: float | None, n_samples: int, usual: int | None = None) -> int:
+    """Number of samples that a search ends on.
+
+    Parameters
+    ----------
+    given : ``max_samples``: a number of samples, or a share of the ``usual``, enough to scan; 1.0
+        for all samples.
+    n_samples : number of all samples.
+    usual : number of samples of the search if none is given; default all.
 
     Examples
     --------
-    >>> samples_of_search(None, 9000), samples_of_search(0.25, 2000), samples_of_search(0.25, 400)
-    (9000, 500, 200)
+    >>> samples_of_search(None, 9000, 2000), samples_of_search(1.0, 9000, 2000)
+    (2000, 9000)
+    >>> samples_of_search(0.25, 9000, 2000), samples_of_search(0.25, 2000)
+    (500, 500)
     """
+    usual = n_samples if usual is None else usual
     if given is None:
-        return n_samples
-    most = int(given) if isinstance(given, Integral) else max(int(given * n_samples), _SCAN_SAMPLES)
-    return min(most, n_samples)
+        return usual
+    if isinstance(given, Integral):
+        return min(int(given), n_samples)
+    share = max(int(given * usual), _SCAN_SAMPLES)
+    return n_samples if given == 1.0 else min(share, n_samples)
 
 
 def sampled_rows(y: Array, size: int, rng: np.random.RandomState) -> AnyArray:
