@@ -275,10 +275,10 @@ SENTENCES: dict[str, list[str]] = {
     "docs/start/choosing.md": [
         "{default_call[300][fit_seconds]:1} for 300 rows, {default_call[1000][fit_seconds]:1} for"
         " 1000 |",
-        '| {default_call[2000][fit_seconds]:1} for 2000; with `"rbf"`'
-        " {liquid[synthetic 5000][looms_seconds]:0} for 5000 |",
-        "| {default_call[6000][fit_seconds]:0} for 6000, {default_call[100000][fit_seconds]:0} for"
-        " 100,000 |",
+        "| {default_call[2000][fit_seconds]:1} for 2000, {default_call[6000][fit_seconds]:0} for"
+        ' 6000; with `"rbf"` {liquid[synthetic 5000][looms_seconds]:0} for 5000 |',
+        "| {default_call[20000][fit_seconds]:0} for 20,000, {default_call[100000][fit_seconds]:0}"
+        " for 100,000 |",
         "`n_landmarks=1000` | {million[looms_rbf][seconds]:0} |",
         'is {pair_wmw[all all rbf][press]:3} for `"press"`,'
         ' {pair_wmw[all all rbf][cross_entropy]:3} for `"cross_entropy"` and'

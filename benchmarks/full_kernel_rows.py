@@ -2,12 +2,11 @@
 
 In one run at each n: potrf + potri of a matrix of that size, and both fits, each in a process of
 its own, whose peak of memory is given in n × n arrays of float64 (8 n² bytes). Synthetic rows, 20
-features (see `_large_problems.py`), an RBF kernel. By default models of more than 5000 rows are on
-landmarks.
+features (see `_large_problems.py`), an RBF kernel. By default models of more than 7000 rows are on
+landmarks; the search for a whole matrix is on 2000 of the rows.
 
-Bar: 20 s for 10,000 rows. The default meets it. The whole matrix meets it where landmarks suffice
-for the search, as of Friedman's function (15 s, 1.1 GB; 20,000 rows 150 s, 3.5 GB), not on the
-synthetic rows. At 20,000 rows OpenBLAS's potri, which the library does not call, fails.
+Bar: 20 s for 10,000 rows, which both meet. At 20,000 rows OpenBLAS's potri, which the library does
+not call, fails.
 
     python benchmarks/full_kernel_rows.py [--rows 10000]
 """
