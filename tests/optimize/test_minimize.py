@@ -275,13 +275,13 @@ class TestCurvature:
 
         def bowl(theta, *, gradient=True):
             deviations = np.array([spread * theta[0]])
-            point = Point(theta, 0.5 * theta @ A @ theta, 0.2, None, None, deviations)
+            point = Point(theta, 0.5 * theta @ A @ theta, 0.4, None, None, deviations)
             if not (gradient(point) if callable(gradient) else gradient):
                 return point
             return replace(point, gradient=A @ theta)
 
         start, H = np.array([0.5, -0.05]), np.linalg.inv(A) / error
-        options = {"inverse_hessian": H, "tolerance": 0.1}
+        options = {"inverse_hessian": H, "tolerance": 0.05}
         search = minimize(bowl, start, box(2), last_gradient=False, **options)
         ended = search.n_evaluations == 2 and search.accepted[-1].gradient is None
         assert ended == (error == 0.95 and spread > 0)
