@@ -50,9 +50,9 @@ from looms.units import Units
 FULL_ROWS = 7000
 #: Landmarks of n_landmarks="auto" beyond that if the values are given.
 _GIVEN_LANDMARKS = LARGEST_RANK // 2
-#: Floating-point operations of a search over n³, at the speed of a matrix product, and of a value
-#: on all of many rows.
-OPERATIONS_OF_SEARCH, _OF_VALUE = 8.0, 1.0
+#: Floating-point operations of a search over n³, at the speed of a matrix product, with its smaller
+#: ones, and of a value on all of many rows.
+_OF_SEARCH, _OF_VALUE = 16.0, 1.0
 #: The same on m landmarks over m², for each row, and for each of those that searches run on.
 _OF_ALL_ROWS, _OF_SOME_ROWS, _ROWS_OF_SEARCH = 12.0, 60.0, 30_000
 #: The same of finding how many landmarks pay, and about how many do so over √n. With them the
@@ -145,7 +145,7 @@ class LeastSquares:
             return 0.0
         if m is None:
             values = (n > ROWS_OF_SEARCH) + (ROWS_OF_SEARCH < n <= TWICE_EVALUATED)
-            search = OPERATIONS_OF_SEARCH * min(n, ROWS_OF_SEARCH) ** 3
+            search = _OF_SEARCH * min(n, ROWS_OF_SEARCH) ** 3
             return _OF_VALUE * n**3 if given else search + values * _OF_VALUE * n**3
         if given:
             return 10.0 * n * float(m) ** 2
