@@ -23,7 +23,7 @@ relative = errors[["looms", "looms_rbf", *others]].div(errors[others].min(axis=1
 relative = relative.sort_values("looms", ascending=False)
 
 # %%
-# Right of the line, another method is better than looms: the stack, the default, loses on six
+# Right of the line, another method is better than looms: the stack, the default, loses on three
 # tables, and ``"rbf"`` alone on seven.
 
 fig, ax = plt.subplots(figsize=(5.4, 6.4), layout="constrained")
