@@ -26,7 +26,8 @@ from looms.report import cautions, feature_importance, summary
 from looms.report._near_rows import FEWEST
 from looms.report._near_rows import MOST as MOST_NEAR
 from looms.report.facts import MOST_DELETIONS, MOST_PERMUTED
-from looms.selection._tune import ROWS_OF_STARTS
+from looms.selection._objective import ROWS_OF_SEARCH
+from looms.selection._tune import ROWS_OF_EXTRAPOLATION, ROWS_OF_STARTS
 
 SIZES = 300, 330, 375
 EACH = 3  # rows of a unit, such as a patient, one after another
@@ -182,14 +183,23 @@ CHANGES = [
         "Candidates are weighted by the held-out outputs of the fit, not tuned anew without each "
         "of five folds",
     ),
+    (
+        f"more than {ROWS_OF_SEARCH:,}",
+        "Hyper-parameters are tuned on so many rows (or 100 for each of them), with an evaluation "
+        "on all; features are weighted by a model of so many rows",
+    ),
     (f"more than {ROWS_OF_TRANSFORMS:,}", "Transforms of the target are compared on so many rows"),
     (f"more than {MOST_NEAR:,}", "Near repeats are not searched"),
-    (f"more than {FULL_ROWS:,}", "Kernels have landmarks in the place of the whole kernel matrix"),
+    (
+        f"more than {ROWS_OF_EXTRAPOLATION:,}",
+        "Hyper-parameters extrapolated from those of fewer rows are not evaluated",
+    ),
     (f"more than {MOST_IN_ORDER:,}", "The order of rows is not tested"),
     (
         f"more than {MOST_PAIRED:,}",
         "`case_deletion` has no `largest_change` and no `criterion_change`",
     ),
+    (f"more than {FULL_ROWS:,}", "Kernels have landmarks in the place of the whole kernel matrix"),
     (f"more than {MANY_ROWS:,}", "Two kernels stand beside the trees: linear and ranked_laplacian"),
 ]
 

@@ -62,6 +62,6 @@ ax.legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
-# With all rows, time grows with the third power of their number. The default call changes to
-# landmarks beyond 5000 rows. On landmarks, time grows with the number of rows times the square of
-# the number of landmarks.
+# With all rows, time grows with the third power of their number, but hyper-parameters are tuned on
+# at most 2000 of them. The default call changes to landmarks beyond 7000 rows. On landmarks, time
+# grows with the number of rows times the square of the number of landmarks.

@@ -105,6 +105,14 @@ def test_beside_landmarks_weights_are_those_of_a_sample(monkeypatch):
     assert_allclose(machine.kernel_.weights, expected, rtol=1e-10)
 
 
+def test_a_sample_for_weights_has_every_group(monkeypatch):
+    monkeypatch.setattr("looms.selection._candidates.SAMPLE_ROWS", len(X) // 2)
+    groups = np.arange(len(X)) > 0
+    for seed in range(5):  # the group of one row is not always drawn
+        machine = KernelRegressor("weighted_rbf", mu=1e-3, random_state=seed)
+        assert machine.fit(X, Y, groups=groups).kernel_.weights is not None
+
+
 @pytest.mark.parametrize(
     "machine",
     [

@@ -269,12 +269,24 @@ class TestManySamples:
         assert tuning.theta in (pytest.approx(ended.best.theta), pytest.approx(heading.best.theta))
         assert fit is not None
 
-    def test_of_very_many_only_where_it_ended(self, monkeypatch):
-        monkeypatch.setattr("looms.selection._tune.TWICE_EVALUATED", N - 1)
+    def test_a_stop_by_a_callback_leaves_one_evaluation(self):
+        tuning, _ = tune(Objective(X, Y), progress=lambda *_: True)
+        assert tuning.stop_reason is StopReason.CALLBACK
+        assert sum(search.n_evaluations for n, search in tuning.stages if n == N) == 1
+
+    def test_a_point_that_hardly_moved_is_not_evaluated(self, monkeypatch):
+        monkeypatch.setattr("looms.selection._tune._MOVED", 1e3)
         tuning, _ = tune(Objective(X, Y))
         assert [n for n, _ in tuning.stages][-2:] == [N // 2, N]
 
-    @pytest.mark.parametrize(("given", "size"), [(0.5, N // 4), (100, 100), (1.0, N), (10**6, N)])
+    def test_of_very_many_only_where_it_ended(self, monkeypatch):
+        monkeypatch.setattr("looms.selection._tune.ROWS_OF_EXTRAPOLATION", N - 1)
+        tuning, _ = tune(Objective(X, Y))
+        assert [n for n, _ in tuning.stages][-2:] == [N // 2, N]
+
+    @pytest.mark.parametrize(
+        ("given", "size"), [(0.5, N // 4), (100, 100), (1.0, N // 2), (10**6, N)]
+    )
     def test_the_number_can_be_given(self, given, size):
         tuning, _ = tune(Objective(X, Y), max_samples=given)
         *_, (n_last, _), (n_all, all_of_them) = [(None, None), *tuning.stages]
@@ -283,8 +295,8 @@ class TestManySamples:
 
     def test_a_kernel_with_many_values_is_searched_on_more(self, monkeypatch):
         monkeypatch.setattr("looms.selection._objective._ROWS_PER_VALUE", 60)
-        assert Objective(X, Y, kernel="ard").rows_of_search == 180
-        assert Objective(X, Y).rows_of_search == N // 2
+        assert Objective(X, Y, kernel="ard").rows_of_search() == 180
+        assert Objective(X, Y).rows_of_search() == N // 2
 
     def test_the_box_is_that_of_all_samples_nearly(self, monkeypatch):
         some = Objective(X, Y)

@@ -41,7 +41,7 @@ from looms.selection._support_vectors import (
     score_of,
     search_paths,
 )
-from looms.selection._tune import TWICE_EVALUATED, tune
+from looms.selection._tune import ROWS_OF_EXTRAPOLATION, tune
 from looms.selection._tuning import Tuning
 from looms.svm._problem import Loss
 from looms.units import Units
@@ -50,11 +50,11 @@ from looms.units import Units
 FULL_ROWS = 7000
 #: Landmarks of n_landmarks="auto" beyond that if the values are given.
 _GIVEN_LANDMARKS = LARGEST_RANK // 2
-#: Floating-point operations of a search over n³, at the speed of a matrix product, with its smaller
-#: ones, and of a value on all of many rows.
-_OF_SEARCH, _OF_VALUE = 16.0, 1.0
+#: Floating-point operations of a search over n³, with its smaller ones, at the speed of a matrix
+#: product; a value on all of many rows takes one.
+_OF_SEARCH = 16.0
 #: The same on m landmarks over m², for each row, and for each of those that searches run on.
-_OF_ALL_ROWS, _OF_SOME_ROWS, _ROWS_OF_SEARCH = 12.0, 60.0, 30_000
+_OF_ALL_ROWS, _OF_SOME_ROWS, _SOME_ROWS = 12.0, 60.0, 30_000
 #: The same of finding how many landmarks pay, and about how many do so over √n. With them the
 #: default fit on 6000, 20,000 and 100,000 rows takes 0.7, 1.2 and 0.6 × as long as told
 #: [benchmarks/results/default_call.csv]; 64 landmarks pay for a noisy target, 1024 for a smooth
@@ -135,8 +135,13 @@ class LeastSquares:
             return 0.0
         if self.mu is not None:
             return GIVEN
-        searched = min(1.0, ROWS_OF_SEARCH / X.shape[0])
-        return GRID if self.on_grid else max(GIVEN, SEARCH * searched**2)
+        share = self._searched_of(X.shape[0]) / X.shape[0]
+        return GRID if self.on_grid else max(GIVEN, SEARCH * share**2)
+
+    def _searched_of(self, n: int) -> int:
+        """Number of the n rows that a search by the whole kernel matrix is on."""
+        usual = n if self.on_grid else min(n, ROWS_OF_SEARCH)
+        return samples_of_search(None if self.on_grid else self.search.max_samples, n, usual)
 
     def operations_for(self, X: Matrix | RowBlocks) -> float:
         """Floating-point operations of a fit to ``X``, very roughly."""
@@ -144,13 +149,13 @@ class LeastSquares:
         if has_few_features(as_kernel(self.kernel), X.shape):
             return 0.0
         if m is None:
-            values = (n > ROWS_OF_SEARCH) + (ROWS_OF_SEARCH < n <= TWICE_EVALUATED)
-            search = _OF_SEARCH * min(n, ROWS_OF_SEARCH) ** 3
-            return _OF_VALUE * n**3 if given else search + values * _OF_VALUE * n**3
+            searched = self._searched_of(X.shape[0])
+            values = given or (searched < n) + (searched < n <= ROWS_OF_EXTRAPOLATION)
+            return values * n**3 + (0.0 if given else _OF_SEARCH * float(searched) ** 3)
         if given:
             return 10.0 * n * float(m) ** 2
         size = min(self.largest_rank, _LANDMARKS_THAT_PAY * n**0.5) if m == "auto" else float(m)
-        rows = _OF_ALL_ROWS * n + _OF_SOME_ROWS * min(n, _ROWS_OF_SEARCH)
+        rows = _OF_ALL_ROWS * n + _OF_SOME_ROWS * min(n, _SOME_ROWS)
         return rows * size**2 + _OF_NUMBER * (m == "auto")
 
     def searched(self, objective: HeldOutCriterion, **options: Any) -> tuple[Tuning, Fit | None]:

@@ -50,10 +50,10 @@ class Search(BaseEstimator):  # type: ignore[misc]
     max_samples : int, float or None, default=None
         Number of samples that the search along gradients ends on, after which the model is fitted
         to all. None is all of up to 2000 samples, or 100 for each hyper-parameter; of more, so
-        many, and then where the search ended and, of up to 5000 samples, where it was heading are
-        evaluated on all. A share, 0.25 in the folds of an evaluation of several candidates, is one
-        of these samples, and at least 200; 1.0 is all samples. On landmarks None is a quarter of
-        the samples, at least 5000.
+        many; then the point where it ended and, of up to 5000 samples, one extrapolated from the
+        last two numbers of samples are evaluated on all. A share is one of as many, and at least
+        200; it is 0.25 in the folds of an evaluation of several candidates, unless it is given. On
+        landmarks a search is on a quarter of the samples at most, or 5000.
     prior : bool, default=False
         Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007), for
         kernels that have many, such as "ard" on few samples.

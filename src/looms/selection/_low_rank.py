@@ -23,7 +23,7 @@ from looms.optimize._curvature import secant_inverse_hessian
 from looms.optimize._minimize import minimize
 from looms.optimize._search import Point, free_gradient
 from looms.selection._objective import HeldOutCriterion, HyperPrior, Objective, objective_of
-from looms.selection._subsamples import log2_mu_shift, sampled_rows
+from looms.selection._subsamples import log2_mu_shift, sampled_rows, samples_of_search
 from looms.selection._tuning import Tuning
 from looms.units import Units
 
@@ -87,9 +87,9 @@ class LowRankObjective(HeldOutCriterion):
         self.prior = prior
         self.samples = Samples(landmarks, center=center_of(landmarks))
 
-    @property
-    def rows_of_search(self) -> int:
-        return min(self.n_samples, max(_ROWS_OF_STEPS, self.n_samples // 4))
+    def rows_of_search(self, max_samples: float | None = None) -> int:
+        most = max(_ROWS_OF_STEPS, self.n_samples // 4)
+        return min(samples_of_search(max_samples, self.n_samples), most)
 
     def start_at(self, theta: Array) -> None:
         """Set the start of a search."""

@@ -28,6 +28,7 @@ from looms.lssvm.forward import outputs_forward
 from looms.lssvm.projection import Projection
 from looms.lssvm.spectral import decompose
 from looms.optimize._search import Point, WantsGradient
+from looms.selection._subsamples import samples_of_search
 from looms.selection._tuning import Tuning
 from looms.units import Units
 
@@ -166,10 +167,9 @@ class HeldOutCriterion(ABC):
                 raise ValueError("selection_weight is zero for every sample.")
         self.units = Units.rows(n_samples) if units is None else units
 
-    @property
-    def rows_of_search(self) -> int:
-        """Number of samples of the last search."""
-        return self.n_samples
+    def rows_of_search(self, max_samples: float | None = None) -> int:
+        """Number of samples of the last search, of which ``max_samples`` may be given."""
+        return samples_of_search(max_samples, self.n_samples)
 
     @abstractmethod
     def solve(self, theta: Array) -> Projection:
@@ -508,9 +508,9 @@ class Objective(ScannedCriterion):
     (4,)
     """
 
-    @property
-    def rows_of_search(self) -> int:
-        return min(self.n_samples, max(ROWS_OF_SEARCH, _ROWS_PER_VALUE * len(self.theta0)))
+    def rows_of_search(self, max_samples: float | None = None) -> int:
+        usual = max(ROWS_OF_SEARCH, _ROWS_PER_VALUE * len(self.theta0))
+        return samples_of_search(max_samples, self.n_samples, min(usual, self.n_samples))
 
     def _started(self, kernel: Kernel) -> Kernel:
         self._work: Array | None = None

@@ -92,10 +92,15 @@ class Problem:
         return tuned
 
     def sampled(self, size: int) -> Problem:
-        """The same on a random sample of so many rows, in memory; as it is if it has no more."""
+        """The same on a random sample of so many rows, in memory; as it is if it has no more.
+
+        Of a few groups or folds it has one row more each, so that none is missing.
+        """
         if len(self.y) <= size:
             return self
         rows = sampled_rows(self.y, size, np.random.RandomState(self.seed))
+        _, first = np.unique(self.units.clusters, return_index=True)
+        rows = np.union1d(rows, first) if 10 * len(first) <= size else rows
         names = "y", "sample_weight", "selection_weight"
         some = {name: getattr(self, name)[rows] for name in names}
         return replace(self, X=blocks_of(self.X).rows(rows), units=self.units.among(rows), **some)

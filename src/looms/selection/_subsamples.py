@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looms._typing import AnyArray, Array
-from looms.selection._objective import HeldOutCriterion
+
+if TYPE_CHECKING:
+    from looms.selection._objective import HeldOutCriterion
 
 _SCAN_SAMPLES = 200
 _GROWTH = 4  # of the number of samples from stage to stage
@@ -46,14 +49,13 @@ def samples_of_search(given: float | None, n_samples: int, usual: int | None = N
 
     Parameters
     ----------
-    given : ``max_samples``: a number of samples, or a share of the ``usual``, enough to scan; 1.0
-        for all samples.
+    given : ``max_samples``: a number of samples, or a share of the ``usual``, enough to scan.
     n_samples : number of all samples.
     usual : number of samples of the search if none is given; default all.
 
     Examples
     --------
-    >>> samples_of_search(None, 9000, 2000), samples_of_search(1.0, 9000, 2000)
+    >>> samples_of_search(None, 9000, 2000), samples_of_search(9000, 9000, 2000)
     (2000, 9000)
     >>> samples_of_search(0.25, 9000, 2000), samples_of_search(0.25, 2000)
     (500, 500)
@@ -63,8 +65,7 @@ def samples_of_search(given: float | None, n_samples: int, usual: int | None = N
         return usual
     if isinstance(given, Integral):
         return min(int(given), n_samples)
-    share = max(int(given * usual), _SCAN_SAMPLES)
-    return n_samples if given == 1.0 else min(share, n_samples)
+    return min(max(int(given * usual), _SCAN_SAMPLES), n_samples)
 
 
 def sampled_rows(y: Array, size: int, rng: np.random.RandomState) -> AnyArray:

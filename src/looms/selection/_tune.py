@@ -4,8 +4,8 @@ A criterion is a mean over samples and its optimum moves little with their numbe
 most steps are made on subsamples, at a fraction of the cost. The last stage, on all
 samples, begins near the optimum and with the curvature of the stage before. If landmarks suffice,
 it is a search on landmarks and one evaluation by the whole kernel matrix; otherwise a search by the
-kernel matrix. Of many samples the last search is on some, and where it ended and where the
-hyper-parameters were heading are evaluated on all.
+kernel matrix. Of many samples the last search is on some; the point where it ended and one
+extrapolated from the last two searches are evaluated on all.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from looms.optimize._search import Evaluate, Point, Search, StopReason, WantsGra
 from looms.selection._low_rank import LowRankObjective, on_landmarks
 from looms.selection._objective import HeldOutCriterion, Objective, ScannedCriterion
 from looms.selection._scan import starting_points
-from looms.selection._subsamples import log2_mu_shift, nested_subsets, samples_of_search
+from looms.selection._subsamples import log2_mu_shift, nested_subsets
 from looms.selection._tuning import BoundMet, Tuning
 
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
@@ -43,9 +43,10 @@ _LANDMARK_ERROR = 10.0
 #: Rows from which a search begins at the mean of tunings on parts of them; with 300 rows stacks of
 #: such searches had 1.006 × the error of those of scans.
 ROWS_OF_STARTS = 800
-#: Samples up to which where the hyper-parameters were heading is evaluated, too: a stack then has
-#: 0.997 × the error, on tables of 3000 to 8000 rows, but a fit takes 1.4 × the time at 8000.
-TWICE_EVALUATED = 5000
+#: Samples up to which hyper-parameters extrapolated from the last two searches are evaluated, too,
+#: if they moved by so much, log₂: a stack then has 0.997 × the error, on tables of 3000 to 8000
+#: rows, but a fit takes 1.4 × the time at 8000.
+ROWS_OF_EXTRAPOLATION, _MOVED = 5000, 0.01
 # Samples from which the last evaluation of a search may have no gradient, which takes two thirds of
 # its time; smaller searches are cheap, and their ends start larger ones.
 _LARGE = 1600
@@ -74,10 +75,10 @@ def tune(
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters that minimize a leave-one-out criterion, and the model there.
 
-    The last search is on ``objective.rows_of_search`` samples, or ``max_samples``. On landmarks it
-    begins at the objective's own start, without a scan, and is over if a sample gave the start that
-    has as many. A search that begins at
-    tunings of parts of the samples ends at the first gain that is within the tolerance.
+    The last search is on ``objective.rows_of_search(max_samples)`` samples. On landmarks it begins
+    at the objective's own start, without a scan, and is over if a sample of as many gave the start.
+    A search that begins at tunings of parts of the samples ends at the first gain that is within
+    the tolerance.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def tune(
     True
     """
     rng = np.random.RandomState(0) if random_state is None else random_state
-    size = samples_of_search(max_samples, objective.n_samples, objective.rows_of_search)
+    size = objective.rows_of_search(max_samples)
     subsets = nested_subsets(objective, rng, size)
     callbacks = evaluated, begun, progress
     options = minimizer, max_iter, tolerance
@@ -148,8 +149,8 @@ def tune(
         stop_reason = staged.search(objectives.pop()).stop_reason
         if staged.stop_reason is None and stop_reason is not StopReason.NEVER_EVALUATED:
             staged.stop_reason = stop_reason
-        if max_samples is None and objective.n_samples <= TWICE_EVALUATED:
-            staged.extrapolate()
+            if max_samples is None and objective.n_samples <= ROWS_OF_EXTRAPOLATION:
+                staged.extrapolate()
     best, n_landmarks = None, None
     if (
         isinstance(objective, Objective)
@@ -244,7 +245,8 @@ class _StagedSearch:
             (n_before, before), (n, last) = self.ends[-2:]
             share = np.log(self.objective.n_samples / n) / np.log(n / n_before)
             beyond = last + min(share, 1.0) * (last - before)
-            self.thetas.append(np.clip(beyond, *self.objective.bounds.T))
+            if np.abs(beyond - last).max() > _MOVED:
+                self.thetas.append(np.clip(beyond, *self.objective.bounds.T))
 
     def measure_curvature(self, stage: HeldOutCriterion) -> None:
         """Curvature at the start, on some of the samples, of a few hyper-parameters."""

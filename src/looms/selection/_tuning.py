@@ -75,7 +75,7 @@ class Tuning:
 
     @property
     def history(self) -> tuple[Point, ...]:
-        """Points of the searches on all samples, in the order of evaluation."""
+        """Points evaluated on all samples, in the order of evaluation."""
         n = self.stages[-1][0]
         return tuple(p for size, search in self.stages if size == n for p in search.history)
 
