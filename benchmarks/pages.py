@@ -264,7 +264,12 @@ def of_looms(column: str) -> str:
         for row in read(f"tables_report_{size}")
         if (row["measure"], row["method"]) == ("loss", "looms")
     ]
-    return f"{', '.join(found[:-1])} and {found[-1]}"
+    return listed(found)
+
+
+def listed(figures: list[str]) -> str:
+    """Figures in a sentence, one for each size."""
+    return f"{', '.join(figures[:-1])} and {figures[-1]}"
 
 
 def two_that_carry() -> tuple[str, str]:
@@ -275,16 +280,17 @@ def two_that_carry() -> tuple[str, str]:
         decimals(str(geometric_mean(one[name][0] for name in one if name not in two)), 2)
         for one in by_size
     ]
-    return " and ".join(two), f"{', '.join(means[:-1])} and {means[-1]}"
+    return " and ".join(two), listed(means)
 
 
 def medians() -> str:
     """Median error of the default call relative to the best peer, one for each size."""
-    found = [
-        decimals(str(median(ratio for ratio, _ in ratios("looms", size).values())), 3)
-        for size in SIZES
-    ]
-    return f"{', '.join(found[:-1])} and {found[-1]}"
+    return listed(
+        [
+            decimals(str(median(ratio for ratio, _ in ratios("looms", size).values())), 3)
+            for size in SIZES
+        ]
+    )
 
 
 def lost() -> Iterator[list[str]]:

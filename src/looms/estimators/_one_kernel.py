@@ -140,20 +140,19 @@ class LeastSquares:
 
     def _searched_of(self, n: int) -> int:
         """Number of the n rows that a search by the whole kernel matrix is on."""
-        usual = n if self.on_grid else min(n, ROWS_OF_SEARCH)
-        return samples_of_search(None if self.on_grid else self.search.max_samples, n, usual)
+        return n if self.on_grid else samples_of_search(self.search.max_samples, n, ROWS_OF_SEARCH)
 
     def operations_for(self, X: Matrix | RowBlocks) -> float:
         """Floating-point operations of a fit to ``X``, very roughly."""
         m, n, given = self.landmarks_for(X), float(X.shape[0]), self.mu is not None
         if has_few_features(as_kernel(self.kernel), X.shape):
             return 0.0
-        if m is None:
-            searched = self._searched_of(X.shape[0])
-            values = given or (searched < n) + (searched < n <= ROWS_OF_EXTRAPOLATION)
-            return values * n**3 + (0.0 if given else _OF_SEARCH * float(searched) ** 3)
         if given:
-            return 10.0 * n * float(m) ** 2
+            return n**3 if m is None else 10.0 * n * float(m) ** 2
+        if m is None:
+            searched = float(self._searched_of(X.shape[0]))
+            values = (searched < n) + (searched < n <= ROWS_OF_EXTRAPOLATION)
+            return _OF_SEARCH * searched**3 + values * n**3
         size = min(self.largest_rank, _LANDMARKS_THAT_PAY * n**0.5) if m == "auto" else float(m)
         rows = _OF_ALL_ROWS * n + _OF_SOME_ROWS * min(n, _SOME_ROWS)
         return rows * size**2 + _OF_NUMBER * (m == "auto")

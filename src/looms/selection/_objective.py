@@ -510,7 +510,7 @@ class Objective(ScannedCriterion):
 
     def rows_of_search(self, max_samples: float | None = None) -> int:
         usual = max(ROWS_OF_SEARCH, _ROWS_PER_VALUE * len(self.theta0))
-        return samples_of_search(max_samples, self.n_samples, min(usual, self.n_samples))
+        return samples_of_search(max_samples, self.n_samples, usual)
 
     def _started(self, kernel: Kernel) -> Kernel:
         self._work: Array | None = None

@@ -60,7 +60,7 @@ def samples_of_search(given: float | None, n_samples: int, usual: int | None = N
     >>> samples_of_search(0.25, 9000, 2000), samples_of_search(0.25, 2000)
     (500, 500)
     """
-    usual = n_samples if usual is None else usual
+    usual = n_samples if usual is None else min(usual, n_samples)
     if given is None:
         return usual
     if isinstance(given, Integral):
